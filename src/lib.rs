@@ -1,0 +1,11 @@
+//! Iverson: a differentiable array language and its optimising compiler.
+//!
+//! The modules stand in the order of the data flow, and each may name only those above it
+//! (`tests/layers.rs` checks this).
+
+pub mod diagnostic;
+pub mod types;
+pub mod scalar;
+pub mod value;
+pub mod syntax;
+pub mod ir;

@@ -1,0 +1,251 @@
+//! Sizes: integer polynomials in variables, with opaque atoms for what is not polynomial.
+//!
+//! A polynomial is kept in normal form (monomials sorted, no zero coefficient), so equality of sizes is equality of
+//! values of this type. An *axis* of size `p` has `max(0, p)` places: `[n - 1]` is empty for `n = 0`. `axis()` drops
+//! an outer `max(0, _)`, so that both spellings of an axis compare equal.
+
+use std::collections::BTreeMap;
+
+/// A variable, bound once in its program. Its name and type are in `ir::Vars`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Var(pub u32);
+
+impl std::fmt::Debug for Var {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "v{}", self.0)
+    }
+}
+
+/// What a monomial multiplies: a variable, or an operation that is not polynomial.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Atom {
+    Var(Var),
+    /// Floored division and its remainder.
+    Div(Box<Size>, Box<Size>),
+    Mod(Box<Size>, Box<Size>),
+    Min(Box<Size>, Box<Size>),
+    Max(Box<Size>, Box<Size>),
+}
+
+/// A product of atoms, sorted, repeated for powers. The empty product is 1.
+pub type Monomial = Vec<Atom>;
+
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Size {
+    /// No coefficient is zero.
+    terms: BTreeMap<Monomial, i64>,
+}
+
+impl Size {
+    pub fn constant(value: i64) -> Size {
+        Size::term(vec![], value)
+    }
+    pub fn var(var: Var) -> Size {
+        Size::term(vec![Atom::Var(var)], 1)
+    }
+    fn term(monomial: Monomial, coefficient: i64) -> Size {
+        let mut terms = BTreeMap::new();
+        if coefficient != 0 {
+            terms.insert(monomial, coefficient);
+        }
+        Size { terms }
+    }
+    fn atom(atom: Atom) -> Size {
+        Size::term(vec![atom], 1)
+    }
+
+    pub fn terms(&self) -> impl Iterator<Item = (&Monomial, i64)> {
+        self.terms.iter().map(|(m, c)| (m, *c))
+    }
+    pub fn as_constant(&self) -> Option<i64> {
+        match self.terms.len() {
+            0 => Some(0),
+            1 => self.terms.get(&vec![]).copied(),
+            _ => None,
+        }
+    }
+    pub fn as_var(&self) -> Option<Var> {
+        match self.terms.iter().next() {
+            Some((m, 1)) if self.terms.len() == 1 => match m.as_slice() {
+                [Atom::Var(v)] => Some(*v),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub fn add(&self, other: &Size) -> Size {
+        let mut terms = self.terms.clone();
+        for (m, c) in &other.terms {
+            let sum = terms.entry(m.clone()).or_insert(0);
+            *sum = sum.wrapping_add(*c);
+            if *sum == 0 {
+                terms.remove(m);
+            }
+        }
+        Size { terms }
+    }
+    pub fn scale(&self, factor: i64) -> Size {
+        Size { terms: self.terms.iter().map(|(m, c)| (m.clone(), c.wrapping_mul(factor))).filter(|(_, c)| *c != 0).collect() }
+    }
+    pub fn sub(&self, other: &Size) -> Size {
+        self.add(&other.scale(-1))
+    }
+    pub fn mul(&self, other: &Size) -> Size {
+        let mut product = Size::default();
+        for (m, c) in &self.terms {
+            for (n, d) in &other.terms {
+                let mut atoms: Monomial = m.iter().chain(n).cloned().collect();
+                atoms.sort();
+                product = product.add(&Size::term(atoms, c.wrapping_mul(*d)));
+            }
+        }
+        product
+    }
+    /// Floored division. Exact where every coefficient is divisible by a constant divisor.
+    pub fn div(&self, other: &Size) -> Size {
+        if let Some(d) = other.as_constant().filter(|d| *d != 0) {
+            if let Some(c) = self.as_constant() {
+                return Size::constant(floor_div(c, d));
+            }
+            if self.terms.values().all(|c| c % d == 0) {
+                return Size { terms: self.terms.iter().map(|(m, c)| (m.clone(), c / d)).collect() };
+            }
+        }
+        Size::atom(Atom::Div(Box::new(self.clone()), Box::new(other.clone())))
+    }
+    pub fn modulo(&self, other: &Size) -> Size {
+        if let Some(d) = other.as_constant().filter(|d| *d != 0) {
+            if let Some(c) = self.as_constant() {
+                return Size::constant(c.wrapping_sub(d.wrapping_mul(floor_div(c, d))));
+            }
+            if self.terms.values().all(|c| c % d == 0) {
+                return Size::default();
+            }
+        }
+        Size::atom(Atom::Mod(Box::new(self.clone()), Box::new(other.clone())))
+    }
+    pub fn min(&self, other: &Size) -> Size {
+        match self.sub(other).as_constant() {
+            Some(c) if c <= 0 => self.clone(),
+            Some(_) => other.clone(),
+            None => {
+                let (a, b) = if self <= other { (self, other) } else { (other, self) };
+                Size::atom(Atom::Min(Box::new(a.clone()), Box::new(b.clone())))
+            }
+        }
+    }
+    pub fn max(&self, other: &Size) -> Size {
+        match self.sub(other).as_constant() {
+            Some(c) if c >= 0 => self.clone(),
+            Some(_) => other.clone(),
+            None => {
+                let (a, b) = if self <= other { (self, other) } else { (other, self) };
+                Size::atom(Atom::Max(Box::new(a.clone()), Box::new(b.clone())))
+            }
+        }
+    }
+
+    /// The size as an axis: `max(0, p)` as an axis is `p`, a negative constant is 0.
+    pub fn axis(&self) -> Size {
+        if let Some(c) = self.as_constant() {
+            return Size::constant(c.max(0));
+        }
+        if self.terms.len() == 1 {
+            if let Some((m, 1)) = self.terms.iter().next().map(|(m, c)| (m, *c)) {
+                if let [Atom::Max(a, b)] = m.as_slice() {
+                    match (a.as_constant(), b.as_constant()) {
+                        (Some(0), _) => return b.axis(),
+                        (_, Some(0)) => return a.axis(),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        self.clone()
+    }
+
+    /// Replaces variables by sizes.
+    pub fn substitute(&self, f: &impl Fn(Var) -> Option<Size>) -> Size {
+        let mut result = Size::default();
+        for (m, c) in &self.terms {
+            let mut product = Size::constant(*c);
+            for atom in m {
+                let factor = match atom {
+                    Atom::Var(v) => f(*v).unwrap_or_else(|| Size::var(*v)),
+                    Atom::Div(a, b) => a.substitute(f).div(&b.substitute(f)),
+                    Atom::Mod(a, b) => a.substitute(f).modulo(&b.substitute(f)),
+                    Atom::Min(a, b) => a.substitute(f).min(&b.substitute(f)),
+                    Atom::Max(a, b) => a.substitute(f).max(&b.substitute(f)),
+                };
+                product = product.mul(&factor);
+            }
+            result = result.add(&product);
+        }
+        result
+    }
+
+    pub fn variables(&self, out: &mut Vec<Var>) {
+        for m in self.terms.keys() {
+            for atom in m {
+                match atom {
+                    Atom::Var(v) => out.push(*v),
+                    Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
+                        a.variables(out);
+                        b.variables(out);
+                    }
+                }
+            }
+        }
+    }
+    pub fn mentions(&self, var: Var) -> bool {
+        let mut vars = vec![];
+        self.variables(&mut vars);
+        vars.contains(&var)
+    }
+
+    /// The value under an assignment; `None` on overflow, on division by zero, or where a variable is unknown.
+    pub fn evaluate(&self, value: &impl Fn(Var) -> Option<i64>) -> Option<i64> {
+        let mut total = 0i64;
+        for (m, c) in &self.terms {
+            let mut product = *c;
+            for atom in m {
+                let pair = |a: &Size, b: &Size| Some((a.evaluate(value)?, b.evaluate(value)?));
+                let factor = match atom {
+                    Atom::Var(v) => value(*v)?,
+                    Atom::Div(a, b) => pair(a, b).filter(|p| p.1 != 0).map(|(a, b)| floor_div(a, b))?,
+                    Atom::Mod(a, b) => pair(a, b).filter(|p| p.1 != 0).map(|(a, b)| a.wrapping_sub(b.wrapping_mul(floor_div(a, b))))?,
+                    Atom::Min(a, b) => pair(a, b).map(|(a, b)| a.min(b))?,
+                    Atom::Max(a, b) => pair(a, b).map(|(a, b)| a.max(b))?,
+                };
+                product = product.checked_mul(factor)?;
+            }
+            total = total.checked_add(product)?;
+        }
+        Some(total)
+    }
+}
+
+/// Division rounded towards minus infinity, as `div` has it.
+pub fn floor_div(a: i64, b: i64) -> i64 {
+    let q = a.wrapping_div(b);
+    if a.wrapping_rem(b) != 0 && ((a < 0) != (b < 0)) { q - 1 } else { q }
+}
+
+impl std::fmt::Debug for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.terms.is_empty() {
+            return write!(f, "0");
+        }
+        for (k, (m, c)) in self.terms.iter().enumerate() {
+            if k > 0 {
+                write!(f, " + ")?;
+            }
+            write!(f, "{c}")?;
+            for atom in m {
+                write!(f, "*{atom:?}")?;
+            }
+        }
+        Ok(())
+    }
+}
