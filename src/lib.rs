@@ -4,8 +4,8 @@
 //! (`tests/layers.rs` checks this).
 
 pub mod diagnostic;
-pub mod types;
-pub mod scalar;
-pub mod value;
-pub mod syntax;
 pub mod ir;
+pub mod scalar;
+pub mod syntax;
+pub mod types;
+pub mod value;

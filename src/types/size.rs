@@ -125,7 +125,7 @@ impl Size {
         }
         Size::atom(Atom::Mod(Box::new(self.clone()), Box::new(other.clone())))
     }
-    pub fn min(&self, other: &Size) -> Size {
+    pub fn minimum(&self, other: &Size) -> Size {
         match self.sub(other).as_constant() {
             Some(c) if c <= 0 => self.clone(),
             Some(_) => other.clone(),
@@ -135,7 +135,7 @@ impl Size {
             }
         }
     }
-    pub fn max(&self, other: &Size) -> Size {
+    pub fn maximum(&self, other: &Size) -> Size {
         match self.sub(other).as_constant() {
             Some(c) if c >= 0 => self.clone(),
             Some(_) => other.clone(),
@@ -175,8 +175,8 @@ impl Size {
                     Atom::Var(v) => f(*v).unwrap_or_else(|| Size::var(*v)),
                     Atom::Div(a, b) => a.substitute(f).div(&b.substitute(f)),
                     Atom::Mod(a, b) => a.substitute(f).modulo(&b.substitute(f)),
-                    Atom::Min(a, b) => a.substitute(f).min(&b.substitute(f)),
-                    Atom::Max(a, b) => a.substitute(f).max(&b.substitute(f)),
+                    Atom::Min(a, b) => a.substitute(f).minimum(&b.substitute(f)),
+                    Atom::Max(a, b) => a.substitute(f).maximum(&b.substitute(f)),
                 };
                 product = product.mul(&factor);
             }

@@ -1,0 +1,186 @@
+//! The core IR: what Iverson programs mean, differentiate and optimise as.
+//!
+//! It is a small pure expression language. Its constructs come in transposed pairs, so that the adjoint of a program
+//! is a program:
+//!
+//! | construct              | its transpose               |
+//! |------------------------|-----------------------------|
+//! | `x[k]` read            | `{k -> v}` singleton        |
+//! | `for i. e` generate    | `sum i. e`                  |
+//! | a variable used twice  | `a + b`                     |
+//! | `[p] * e` guard        | itself                      |
+//! | scalar operation       | scaling by its partials     |
+//!
+//! Every expression prints as Iverson and reads back as the same expression up to renaming (`print.rs`).
+//! Every variable is bound once in a program; its name and type stand in `Vars`.
+//! Sizes are `i64` variables like others, so that a size may stand wherever a number may.
+//!
+//! **Meaning.** Evaluation is strict and left to right, but: `[p] * e` and `if` evaluate only what is chosen, and
+//! `e` under a binder is evaluated once for each index. A read or singleton out of range is an error.
+//! `sum` starts at zero; `prod max min any all` of nothing are their neutral elements; `argmax`/`argmin` of nothing are
+//! errors. Ties go to the lowest index; NaN wins in `max min argmax argmin`.
+//! A binder over a tuple acts on each part: `for i. (a, b)` is two arrays, `sum i. (a, b)` two sums.
+
+pub mod build;
+pub mod traverse;
+
+use crate::diagnostic::Span;
+pub use crate::scalar::Op;
+pub use crate::types::{Lit, Scalar, Size, Type, Var};
+
+/// Where in the source a construct that can fail came from. All sites are equal: programs are compared without them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Site(pub Span);
+impl PartialEq for Site {
+    fn eq(&self, _: &Site) -> bool {
+        true
+    }
+}
+impl Eq for Site {}
+impl std::hash::Hash for Site {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+
+/// Reductions other than `sum`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    Prod,
+    Max,
+    Min,
+    ArgMax,
+    ArgMin,
+    Any,
+    All,
+}
+
+/// `index in lo..hi`, empty where `hi <= lo`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Range {
+    pub index: Var,
+    pub lo: Exp,
+    pub hi: Exp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Exp {
+    Var(Var),
+    Lit(Lit),
+    /// A scalar operation on scalars. `Op::Add` alone also acts on arrays and tuples of one type, part by part.
+    Op(Op, Vec<Exp>),
+    /// The partial derivative of a scalar operation by one argument, counted as one call. The operands are those
+    /// of `x`, `y` (its arguments) and `r` (its result) that the formula in `scalar.rs` uses, in this order.
+    Partial(Op, usize, Vec<Exp>),
+    /// `array[k, l]`: at least one index, at most one per axis.
+    Index(Box<Exp>, Vec<Exp>, Site),
+    /// `{(k, l) -> value}`: zero but for one place. Each key has the size of its axis.
+    Singleton(Vec<(Exp, Size)>, Box<Exp>, Site),
+    /// `for index in 0..size. body`
+    For(Var, Size, Box<Exp>),
+    /// `sum index in lo..hi. body`, of any type with floats or integers.
+    Sum(Box<Range>, Box<Exp>),
+    /// A reduction of scalars.
+    Reduce(Reduction, Box<Range>, Box<Exp>),
+    /// `history state = init for index in 0..size do body`: every state of a loop, the first included, so one place
+    /// more than `size` in front of the state's axes.
+    History(Box<History>),
+    /// `[p] * e`: `e` where `p`, else the zero of its type; `e` is not evaluated where `p` is false.
+    Guard(Box<Exp>, Box<Exp>),
+    If(Box<Exp>, Box<Exp>, Box<Exp>),
+    /// `let x = value; body`, or with several variables `let (x, y) = value; body` of a tuple.
+    Let(Vec<Var>, Box<Exp>, Box<Exp>),
+    /// Not of length 1.
+    Tuple(Vec<Exp>),
+    /// `[a, b, c]`, at least one element, none a tuple.
+    Array(Vec<Exp>),
+    Call(FunctionId, Vec<Exp>, Site),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct History {
+    /// The carried state at the start of an iteration: one variable, or several for a tuple state.
+    pub state: Vec<Var>,
+    pub init: Exp,
+    pub index: Var,
+    pub size: Size,
+    /// The state after the iteration, of the state's type.
+    pub body: Exp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FunctionId(pub u32);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    pub name: String,
+    /// Sizes bound by the parameters' types, in order of appearance; `i64` variables in the body.
+    pub sizes: Vec<Var>,
+    pub params: Vec<Var>,
+    /// In the sizes and the `i64` parameters.
+    pub result: Type,
+    pub body: Body,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    Exp(Exp),
+    /// To be defined by `differentiate`. With respect to the parameters `wrt` (positions, ascending):
+    /// * `jvp_f(params.., tangents of wrt..) -> (result, tangent of the result)`
+    /// * `vjp_f(params.., seed) -> (result, adjoints of wrt)`, the adjoints a tuple if several
+    Derived {
+        mode: Mode,
+        of: FunctionId,
+        wrt: Vec<usize>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    Jvp,
+    Vjp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VarInfo {
+    /// As the user wrote it; the printer numbers names only where they clash.
+    pub name: String,
+    pub ty: Type,
+}
+
+/// The table of variables. Cloned with its program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vars(Vec<VarInfo>);
+
+impl Vars {
+    pub fn fresh(&mut self, name: impl Into<String>, ty: Type) -> Var {
+        self.0.push(VarInfo { name: name.into(), ty });
+        Var(self.0.len() as u32 - 1)
+    }
+    pub fn name(&self, var: Var) -> &str {
+        &self.0[var.0 as usize].name
+    }
+    pub fn ty(&self, var: Var) -> &Type {
+        &self.0[var.0 as usize].ty
+    }
+    pub fn set_ty(&mut self, var: Var, ty: Type) {
+        self.0[var.0 as usize].ty = ty;
+    }
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    pub vars: Vars,
+    pub functions: Vec<Function>,
+}
+
+impl Program {
+    pub fn function(&self, id: FunctionId) -> &Function {
+        &self.functions[id.0 as usize]
+    }
+    pub fn find(&self, name: &str) -> Option<FunctionId> {
+        self.functions.iter().position(|f| f.name == name).map(|k| FunctionId(k as u32))
+    }
+}

@@ -1,0 +1,154 @@
+//! The syntax tree, as close to the text as a checker can use. Every node has its span.
+
+use crate::diagnostic::Span;
+use crate::types::Scalar;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Name {
+    pub text: String,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Module {
+    pub definitions: Vec<Definition>,
+}
+
+/// `def name(params) -> result = body`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definition {
+    pub name: Name,
+    pub params: Vec<Param>,
+    pub result: Option<TypeExp>,
+    pub body: Exp,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Param {
+    pub name: Name,
+    pub ty: TypeExp,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypeExp {
+    pub kind: TypeKind,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum TypeKind {
+    Scalar(Scalar),
+    /// `[n, m]T`
+    Array(Vec<Exp>, Box<TypeExp>),
+    Tuple(Vec<TypeExp>),
+    /// A name that is no built-in type (the checker reports it).
+    Name(String),
+    /// Stands where the text could not be read; already reported.
+    Error,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exp {
+    pub kind: ExpKind,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExpKind {
+    Name(String),
+    /// A whole number: takes the type its context wants. Kept unsigned, `-` is an operator.
+    Int(u64),
+    Float(f64),
+    Bool(bool),
+    Unary(UnaryOp, Box<Exp>),
+    /// The operator's own span is kept for messages.
+    Binary(BinaryOp, Span, Box<Exp>, Box<Exp>),
+    /// `f(a, b, wrt = (x, y))`; the function is any expression (`grad(f)(x)` is a call of a call).
+    Call(Box<Exp>, Vec<Argument>),
+    Index(Box<Exp>, Vec<Subscript>),
+    /// `[e, ...]`: an Iverson bracket if it holds one expression of type `bool`, else an array literal.
+    Bracket(Vec<Exp>),
+    /// `{k -> v}`; several keys for `{(k, l) -> v}`.
+    Singleton(Vec<Exp>, Box<Exp>),
+    /// Never of length 1.
+    Tuple(Vec<Exp>),
+    /// `let pattern: T = value; body`
+    Let(Pattern, Option<TypeExp>, Box<Exp>, Box<Exp>),
+    /// `sum i, j in 0..n. body`
+    Binder(BinderKind, Vec<IndexBinding>, Box<Exp>),
+    If(Box<Exp>, Box<Exp>, Option<Box<Exp>>),
+    /// `history pattern = init for index in 0..size do body`
+    History(Pattern, Box<Exp>, Box<IndexBinding>, Box<Exp>),
+    /// `(e : T)`
+    Ascribe(Box<Exp>, TypeExp),
+    /// Stands where the text could not be read; already reported.
+    Error,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Argument {
+    pub name: Option<Name>,
+    pub value: Exp,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Subscript {
+    At(Exp),
+    /// `a..b`
+    Slice(Exp, Exp),
+    /// `:`
+    All(Span),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pattern {
+    Name(Name),
+    Tuple(Vec<Pattern>, Span),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexBinding {
+    pub name: Name,
+    pub range: Option<(Exp, Exp)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinderKind {
+    For,
+    Sum,
+    Prod,
+    Max,
+    Min,
+    ArgMax,
+    ArgMin,
+    Any,
+    All,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryOp {
+    Neg,
+    Not,
+}
+
+/// Loosest first: `or`, `and`, comparisons (not chained), `+ -`, `* / div mod`, unary minus, `^` (to the right).
+/// `not` stands between `and` and the comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryOp {
+    Or,
+    And,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    IDiv,
+    IMod,
+    Pow,
+}
