@@ -1,0 +1,356 @@
+//! What is known of integers at a place in a program, and what follows from it.
+//!
+//! A fact is a polynomial that is at least zero. Facts come from index ranges (`i - lo >= 0`, `hi - 1 - i >= 0`), sizes
+//! (`n >= 0`), guards, and definitions. To prove `g >= 0`, a term that could make `g` negative is cancelled by a
+//! multiple of a fact (`g = g' + c * fact * monomial`, with `c` and the monomial at least zero), until only terms that
+//! cannot be negative are left. The search is bounded, so a proof may be missed but never invented.
+
+use super::build::exp_size;
+use super::*;
+use crate::types::size::{Atom, Monomial};
+
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    known: Vec<Size>,
+}
+
+/// How many steps a proof may try in all, and how long one chain of cancellations may be.
+const EFFORT: usize = 400;
+const DEPTH: usize = 7;
+
+impl Facts {
+    /// The facts at the entry of a function: its sizes are not negative.
+    pub fn of_function(f: &Function) -> Facts {
+        let mut facts = Facts::default();
+        f.sizes.iter().for_each(|n| facts.assume_nonneg(Size::var(*n)));
+        facts
+    }
+
+    pub fn assume_nonneg(&mut self, size: Size) {
+        self.explain_atoms(&size);
+        if size.as_constant().is_none() && !self.known.contains(&size) {
+            self.known.push(size);
+        }
+    }
+
+    /// The facts inside a binder: `lo <= index < hi`.
+    pub fn enter(&mut self, index: Var, lo: &Size, hi: &Size) {
+        self.assume_nonneg(Size::var(index).sub(lo));
+        self.assume_nonneg(hi.sub(&Size::var(index)).sub(&Size::constant(1)));
+    }
+    pub fn enter_range(&mut self, range: &Range) {
+        if let Some(lo) = exp_size(&range.lo) {
+            self.assume_nonneg(Size::var(range.index).sub(&lo));
+        }
+        if let Some(hi) = exp_size(&range.hi) {
+            self.assume_nonneg(hi.sub(&Size::var(range.index)).sub(&Size::constant(1)));
+        }
+    }
+    pub fn enter_for(&mut self, index: Var, size: &Size) {
+        self.enter(index, &Size::constant(0), size);
+    }
+
+    /// `var` is this value.
+    pub fn define(&mut self, var: Var, value: &Exp) {
+        if let Some(size) = exp_size(value) {
+            self.assume_nonneg(Size::var(var).sub(&size));
+            self.assume_nonneg(size.sub(&Size::var(var)));
+        }
+    }
+
+    /// The condition holds.
+    pub fn assume(&mut self, condition: &Exp) {
+        match condition {
+            Exp::Op(Op::And, parts) => parts.iter().for_each(|p| self.assume(p)),
+            Exp::Guard(p, q) => {
+                self.assume(p);
+                self.assume(q);
+            }
+            Exp::If(p, q, no) if **no == build::bool(false) => {
+                self.assume(p);
+                self.assume(q);
+            }
+            Exp::Op(Op::Not, inner) => self.assume_not(&inner[0]),
+            _ => {
+                if let Some((a, b, op)) = comparison(condition) {
+                    match op {
+                        Op::Eq => {
+                            self.assume_nonneg(a.sub(&b));
+                            self.assume_nonneg(b.sub(&a));
+                        }
+                        Op::Le => self.assume_nonneg(b.sub(&a)),
+                        Op::Lt => self.assume_nonneg(b.sub(&a).sub(&Size::constant(1))),
+                        Op::Ge => self.assume_nonneg(a.sub(&b)),
+                        Op::Gt => self.assume_nonneg(a.sub(&b).sub(&Size::constant(1))),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    /// The condition does not hold.
+    pub fn assume_not(&mut self, condition: &Exp) {
+        match condition {
+            Exp::Op(Op::Or, parts) => parts.iter().for_each(|p| self.assume_not(p)),
+            Exp::Op(Op::Not, inner) => self.assume(&inner[0]),
+            Exp::Op(op @ (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Ne), args) => {
+                let opposite = match op {
+                    Op::Lt => Op::Ge,
+                    Op::Le => Op::Gt,
+                    Op::Gt => Op::Le,
+                    Op::Ge => Op::Lt,
+                    _ => Op::Eq,
+                };
+                self.assume(&Exp::Op(opposite, args.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a condition on integers is known to hold (`Some(true)`), not to hold (`Some(false)`), or neither.
+    pub fn decide(&self, condition: &Exp) -> Option<bool> {
+        match condition {
+            Exp::Lit(Lit::Bool(b)) => Some(*b),
+            Exp::Op(Op::And, parts) => match (self.decide(&parts[0]), self.decide(&parts[1])) {
+                (Some(true), Some(true)) => Some(true),
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                _ => None,
+            },
+            Exp::Op(Op::Or, parts) => match (self.decide(&parts[0]), self.decide(&parts[1])) {
+                (Some(false), Some(false)) => Some(false),
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                _ => None,
+            },
+            Exp::Op(Op::Not, parts) => self.decide(&parts[0]).map(|b| !b),
+            _ => {
+                let (a, b, op) = comparison(condition)?;
+                let one = Size::constant(1);
+                let le = |a: &Size, b: &Size| self.prove_nonneg(&b.sub(a));
+                let lt = |a: &Size, b: &Size| self.prove_nonneg(&b.sub(a).sub(&one));
+                let (yes, no) = match op {
+                    Op::Le => (le(&a, &b), lt(&b, &a)),
+                    Op::Lt => (lt(&a, &b), le(&b, &a)),
+                    Op::Ge => (le(&b, &a), lt(&a, &b)),
+                    Op::Gt => (lt(&b, &a), le(&a, &b)),
+                    Op::Eq => (le(&a, &b) && le(&b, &a), lt(&a, &b) || lt(&b, &a)),
+                    Op::Ne => (lt(&a, &b) || lt(&b, &a), le(&a, &b) && le(&b, &a)),
+                    _ => return None,
+                };
+                match (yes, no) {
+                    (true, _) => Some(true),
+                    (_, true) => Some(false),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// Whether a read at `key` of an axis is known to be in range.
+    pub fn in_range(&self, key: &Exp, axis: &Size) -> bool {
+        match exp_size(key) {
+            Some(k) => self.prove_nonneg(&k) && self.prove_nonneg(&axis.sub(&k).sub(&Size::constant(1))),
+            None => false,
+        }
+    }
+
+    pub fn prove_nonneg(&self, goal: &Size) -> bool {
+        let mut facts = self.clone();
+        facts.explain_atoms(goal);
+        let mut effort = EFFORT;
+        facts.search(goal, DEPTH, &mut effort)
+    }
+
+    fn search(&self, goal: &Size, depth: usize, effort: &mut usize) -> bool {
+        let Some((bad, coefficient)) = self.worst_term(goal) else { return true };
+        if depth == 0 || (bad.is_empty() && goal.as_constant().is_some()) {
+            return false;
+        }
+        // A negative constant alone cannot be cancelled by its own monomial: cancel a positive term by a fact instead,
+        // which trades it for the fact's constant.
+        for fact in &self.known {
+            for (part, c) in fact.terms() {
+                if part.is_empty() && !bad.is_empty() {
+                    continue;
+                }
+                let candidates: Vec<(Monomial, i64)> = if bad.is_empty() {
+                    goal.terms().filter(|(m, k)| !m.is_empty() && *k > 0).map(|(m, k)| (m.clone(), k)).collect()
+                } else {
+                    vec![(bad.clone(), coefficient)]
+                };
+                for (target, k) in candidates {
+                    if (c < 0) != (k < 0) || part.is_empty() {
+                        continue;
+                    }
+                    let Some(rest) = quotient(&target, part) else { continue };
+                    if !rest.iter().all(|a| self.atom_nonneg(a)) {
+                        continue;
+                    }
+                    if *effort == 0 {
+                        return false;
+                    }
+                    *effort -= 1;
+                    let multiple = rest.iter().fold(fact.clone(), |f, a| f.mul(&atom_size(a)));
+                    // |c| * goal - |k| * multiple has no `target` term; it is at least zero only if goal is.
+                    let (Some(c), Some(k)) = (c.checked_abs(), k.checked_abs()) else { continue };
+                    if c > 1 << 20 || k > 1 << 20 {
+                        continue;
+                    }
+                    let next = goal.scale(c).sub(&multiple.scale(k));
+                    if self.search(&next, depth - 1, effort) {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// A term that can be negative: of unknown sign first, then negative ones, a negative constant last.
+    fn worst_term(&self, goal: &Size) -> Option<(Monomial, i64)> {
+        let unknown = goal.terms().find(|(m, _)| !m.iter().all(|a| self.atom_nonneg(a)) && !is_square(m));
+        let negative = goal.terms().filter(|(m, _)| !m.is_empty()).find(|(_, c)| *c < 0);
+        let constant = goal.terms().find(|(m, c)| m.is_empty() && *c < 0);
+        unknown.or(negative).or(constant).map(|(m, c)| (m.clone(), c))
+    }
+
+    fn atom_nonneg(&self, atom: &Atom) -> bool {
+        let size = atom_size(atom);
+        if self.known.iter().any(|f| {
+            // `atom - c >= 0` with c >= 0
+            let rest = size.sub(f);
+            rest.as_constant().is_some_and(|c| c >= 0)
+        }) {
+            return true;
+        }
+        match atom {
+            Atom::Var(v) => self.known.iter().any(|f| {
+                // `v - rest >= 0` where every term of rest is made of atoms known not to be negative
+                let rest = Size::var(*v).sub(f);
+                !rest.mentions(*v) && rest.terms().all(|(m, c)| c >= 0 && m.iter().all(|a| *a != *atom && self.atom_known(a)))
+            }),
+            Atom::Div(a, b) => {
+                b.as_constant().is_some_and(|b| b > 0) && a.terms().all(|(m, c)| c >= 0 && m.iter().all(|x| self.atom_nonneg(x)))
+            }
+            Atom::Mod(_, b) => b.as_constant().is_some_and(|b| b > 0),
+            Atom::Min(a, b) => [a, b].iter().all(|s| s.terms().all(|(m, c)| c >= 0 && m.iter().all(|x| self.atom_nonneg(x)))),
+            Atom::Max(a, b) => [a, b].iter().any(|s| s.terms().all(|(m, c)| c >= 0 && m.iter().all(|x| self.atom_nonneg(x)))),
+        }
+    }
+    fn atom_known(&self, atom: &Atom) -> bool {
+        let size = atom_size(atom);
+        self.known.iter().any(|f| size.sub(f).as_constant().is_some_and(|c| c >= 0))
+    }
+
+    /// Adds what holds of `min`, `max`, `div` and `mod` by their nature.
+    fn explain_atoms(&mut self, size: &Size) {
+        let atoms: Vec<Atom> = size.terms().flat_map(|(m, _)| m.iter().cloned()).collect();
+        for atom in atoms {
+            let here = atom_size(&atom);
+            let mut add = |fact: Size| {
+                if fact.as_constant().is_none() && !self.known.contains(&fact) {
+                    self.known.push(fact.clone());
+                    self.explain_atoms(&fact);
+                }
+            };
+            match &atom {
+                Atom::Var(_) => {}
+                Atom::Min(a, b) => {
+                    add(a.sub(&here));
+                    add(b.sub(&here));
+                }
+                Atom::Max(a, b) => {
+                    add(here.sub(a));
+                    add(here.sub(b));
+                }
+                Atom::Div(a, b) => {
+                    if let Some(d) = b.as_constant().filter(|d| *d > 0) {
+                        add(a.sub(&here.scale(d)));
+                        add(here.scale(d).add(&Size::constant(d - 1)).sub(a));
+                    }
+                }
+                Atom::Mod(_, b) => {
+                    if let Some(d) = b.as_constant().filter(|d| *d > 0) {
+                        add(here.clone());
+                        add(Size::constant(d - 1).sub(&here));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn comparison(condition: &Exp) -> Option<(Size, Size, Op)> {
+    match condition {
+        Exp::Op(op @ (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge), args) => Some((exp_size(&args[0])?, exp_size(&args[1])?, *op)),
+        _ => None,
+    }
+}
+
+fn atom_size(atom: &Atom) -> Size {
+    match atom {
+        Atom::Var(v) => Size::var(*v),
+        Atom::Div(a, b) => a.div(b),
+        Atom::Mod(a, b) => a.modulo(b),
+        Atom::Min(a, b) => a.minimum(b),
+        Atom::Max(a, b) => a.maximum(b),
+    }
+}
+
+fn is_square(monomial: &Monomial) -> bool {
+    monomial.len() % 2 == 0 && monomial.chunks(2).all(|pair| pair[0] == pair[1])
+}
+
+/// `whole / part` as products of atoms.
+fn quotient(whole: &Monomial, part: &Monomial) -> Option<Monomial> {
+    let mut rest = whole.clone();
+    for atom in part {
+        rest.remove(rest.iter().position(|a| a == atom)?);
+    }
+    Some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn v(k: u32) -> Size {
+        Size::var(Var(k))
+    }
+    fn c(k: i64) -> Size {
+        Size::constant(k)
+    }
+
+    #[test]
+    fn proves_what_holds_and_nothing_else() {
+        let (n, m, i, j, d) = (v(0), v(1), v(2), v(3), v(4));
+        let mut facts = Facts::default();
+        [&n, &m, &d].iter().for_each(|s| facts.assume_nonneg((*s).clone()));
+        facts.enter(Var(2), &c(0), &n);
+        facts.enter(Var(3), &c(0), &m);
+        // i * m + j is a place of an array of n * m
+        let flat = i.mul(&m).add(&j);
+        assert!(facts.prove_nonneg(&flat));
+        assert!(facts.prove_nonneg(&n.mul(&m).sub(&flat).sub(&c(1))));
+        assert!(!facts.prove_nonneg(&n.mul(&m).sub(&flat).sub(&c(2))));
+        assert!(facts.prove_nonneg(&n.add(&m).sub(&i).sub(&j).sub(&c(2))));
+        assert!(!facts.prove_nonneg(&n.sub(&j)));
+        // n >= 1 is known where i runs below n
+        assert!(facts.prove_nonneg(&n.sub(&c(1))));
+        assert!(!facts.prove_nonneg(&n.sub(&c(2))));
+    }
+
+    #[test]
+    fn knows_minima_and_quotients() {
+        let (n, k, i) = (v(0), v(1), v(2));
+        let mut facts = Facts::default();
+        facts.assume_nonneg(n.clone());
+        facts.assume_nonneg(k.clone());
+        facts.enter(Var(2), &c(0), &n.minimum(&k));
+        assert!(facts.prove_nonneg(&n.sub(&i).sub(&c(1))));
+        assert!(facts.prove_nonneg(&k.sub(&i).sub(&c(1))));
+        let half = i.div(&c(2));
+        assert!(facts.prove_nonneg(&half));
+        assert!(facts.prove_nonneg(&n.sub(&half).sub(&c(1))));
+        assert!(!facts.prove_nonneg(&half.sub(&c(1))));
+    }
+}
