@@ -4,8 +4,9 @@
 //! (`tests/layers.rs` checks this).
 
 pub mod diagnostic;
-pub mod ir;
-pub mod scalar;
-pub mod syntax;
+pub mod fault;
 pub mod types;
+pub mod scalar;
 pub mod value;
+pub mod ir;
+pub mod syntax;

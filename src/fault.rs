@@ -1,0 +1,75 @@
+//! What can go wrong while a checked program runs, and how it is said.
+//!
+//! The interpreter and compiled code report the same faults in the same words: compiled code leaves a code and two
+//! numbers (`encode`), from which the fault is read back (`decode`) and rendered here.
+
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    /// A read or a singleton beside its axis.
+    IndexOutOfRange { index: i64, size: i64 },
+    /// `argmax` or `argmin` of an empty range.
+    NothingToChoose,
+    /// `div` or `mod` by zero.
+    DivisionByZero,
+    /// An integer to a negative integer power.
+    NegativeExponent { exponent: i64 },
+    /// A float that no `i64` stands for once its fraction is dropped.
+    NoInteger { value: f64 },
+}
+
+impl Fault {
+    pub const INDEX_OUT_OF_RANGE: i32 = 1;
+    pub const NOTHING_TO_CHOOSE: i32 = 2;
+    pub const DIVISION_BY_ZERO: i32 = 3;
+    pub const NEGATIVE_EXPONENT: i32 = 4;
+    pub const NO_INTEGER: i32 = 5;
+
+    /// A code that is not zero, and two numbers (a float by its bits).
+    pub fn encode(self) -> (i32, i64, i64) {
+        match self {
+            Fault::IndexOutOfRange { index, size } => (Fault::INDEX_OUT_OF_RANGE, index, size),
+            Fault::NothingToChoose => (Fault::NOTHING_TO_CHOOSE, 0, 0),
+            Fault::DivisionByZero => (Fault::DIVISION_BY_ZERO, 0, 0),
+            Fault::NegativeExponent { exponent } => (Fault::NEGATIVE_EXPONENT, exponent, 0),
+            Fault::NoInteger { value } => (Fault::NO_INTEGER, value.to_bits() as i64, 0),
+        }
+    }
+
+    /// The inverse of `encode`; `None` for a code that is no fault's.
+    pub fn decode(code: i32, a: i64, b: i64) -> Option<Fault> {
+        Some(match code {
+            Fault::INDEX_OUT_OF_RANGE => Fault::IndexOutOfRange { index: a, size: b },
+            Fault::NOTHING_TO_CHOOSE => Fault::NothingToChoose,
+            Fault::DIVISION_BY_ZERO => Fault::DivisionByZero,
+            Fault::NEGATIVE_EXPONENT => Fault::NegativeExponent { exponent: a },
+            Fault::NO_INTEGER => Fault::NoInteger { value: f64::from_bits(a as u64) },
+            _ => return None,
+        })
+    }
+
+    /// What would be right.
+    pub fn note(self) -> String {
+        match self {
+            Fault::IndexOutOfRange { size, .. } if size > 0 => format!("indices run from 0 to {}", size - 1),
+            Fault::IndexOutOfRange { .. } => "an empty axis has no index".into(),
+            Fault::NothingToChoose => "`argmax` and `argmin` need at least one element".into(),
+            Fault::DivisionByZero => "`div` and `mod` need a divisor other than 0".into(),
+            Fault::NegativeExponent { .. } => "convert the base: `f64(n)^k` takes negative powers".into(),
+            Fault::NoInteger { .. } => "`i64` holds whole numbers from -2^63 to 2^63 - 1".into(),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::IndexOutOfRange { index, size } => write!(f, "index {index} is out of range for an axis of size {size}"),
+            Fault::NothingToChoose => write!(f, "the index of the extreme of nothing was asked for"),
+            Fault::DivisionByZero => write!(f, "integer division by zero"),
+            Fault::NegativeExponent { exponent } => write!(f, "integer raised to the negative power {exponent}"),
+            Fault::NoInteger { value } => write!(f, "{value:?} cannot be converted to `i64`"),
+        }
+    }
+}
