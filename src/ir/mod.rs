@@ -23,7 +23,10 @@
 
 pub mod build;
 pub mod facts;
+pub mod equal;
+pub mod print;
 pub mod traverse;
+pub mod verify;
 
 use crate::diagnostic::Span;
 pub use crate::scalar::Op;

@@ -1,0 +1,218 @@
+//! Equality of programs up to the names and numbers of variables.
+//!
+//! Functions are matched by name, derived functions by what they are derived from. Sites and spans do not count, sizes
+//! are compared as axes, all NaNs are one. `sum i in 0..p` equals `sum i in 0..max(0, p)`, as the axes do.
+
+use super::build::exp_size;
+use super::print::print_exp_untyped;
+use super::*;
+use rustc_hash::FxHashMap;
+
+/// `Err` says where the programs differ first.
+pub fn equal_up_to_renaming(a: &Program, b: &Program) -> Result<(), String> {
+    for (from, to) in [(a, b), (b, a)] {
+        for f in from.functions.iter().filter(|f| matches!(f.body, Body::Exp(_))) {
+            if !to.find(&f.name).is_some_and(|id| matches!(to.function(id).body, Body::Exp(_))) {
+                return Err(format!("only one program defines `{}`", f.name));
+            }
+        }
+    }
+    for (k, f) in a.functions.iter().enumerate().filter(|(_, f)| matches!(f.body, Body::Exp(_))) {
+        let other = b.find(&f.name).expect("just found");
+        function_equal(a, FunctionId(k as u32), b, other).map_err(|e| format!("in `{}`: {e}", f.name))?;
+    }
+    Ok(())
+}
+
+/// Two functions, with the functions they call compared by name alone.
+pub fn function_equal(a: &Program, f: FunctionId, b: &Program, g: FunctionId) -> Result<(), String> {
+    let mut pairing = Pairing { a, b, right: FxHashMap::default(), left: FxHashMap::default() };
+    let (f, g) = (a.function(f), b.function(g));
+    if f.sizes.len() != g.sizes.len() || f.params.len() != g.params.len() {
+        return Err("the parameters differ in number".to_string());
+    }
+    // The order of sizes is that of their appearance in the parameters' types, so it is the same.
+    f.sizes.iter().zip(&g.sizes).for_each(|(v, w)| pairing.pair(*v, *w));
+    f.params.iter().zip(&g.params).for_each(|(v, w)| pairing.pair(*v, *w));
+    for (v, w) in f.params.iter().zip(&g.params) {
+        if !pairing.types(a.vars.ty(*v), b.vars.ty(*w)) {
+            return Err(format!("the types of `{}` differ", a.vars.name(*v)));
+        }
+    }
+    if !pairing.types(&f.result, &g.result) {
+        return Err("the result types differ".to_string());
+    }
+    match (&f.body, &g.body) {
+        (Body::Exp(x), Body::Exp(y)) => pairing.exps(x, y),
+        (Body::Derived { .. }, Body::Derived { .. }) => Ok(()),
+        _ => Err("only one of them is derived".to_string()),
+    }
+}
+
+struct Pairing<'a> {
+    a: &'a Program,
+    b: &'a Program,
+    right: FxHashMap<Var, Var>,
+    left: FxHashMap<Var, Var>,
+}
+
+impl Pairing<'_> {
+    fn pair(&mut self, v: Var, w: Var) {
+        self.right.insert(v, w);
+        self.left.insert(w, v);
+    }
+    fn vars(&self, v: Var, w: Var) -> bool {
+        self.right.get(&v) == Some(&w) && self.left.get(&w) == Some(&v)
+    }
+    fn sizes(&self, s: &Size, t: &Size) -> bool {
+        s.substitute(&|v| self.right.get(&v).map(|w| Size::var(*w))).axis() == t.axis()
+    }
+    fn types(&self, s: &Type, t: &Type) -> bool {
+        match (s, t) {
+            (Type::Scalar(a), Type::Scalar(b)) => a == b,
+            (Type::Array(xs, a), Type::Array(ys, b)) => a == b && xs.len() == ys.len() && xs.iter().zip(ys).all(|(x, y)| self.sizes(x, y)),
+            (Type::Tuple(xs), Type::Tuple(ys)) => xs.len() == ys.len() && xs.iter().zip(ys).all(|(x, y)| self.types(x, y)),
+            _ => false,
+        }
+    }
+
+    /// Functions are the same by name, derived ones by mode, source and positions.
+    fn functions(&self, f: FunctionId, g: FunctionId) -> bool {
+        let (f, g) = (self.a.function(f), self.b.function(g));
+        match (&f.body, &g.body) {
+            (Body::Exp(_), Body::Exp(_)) => f.name == g.name,
+            (Body::Derived { mode, of, wrt }, Body::Derived { mode: m, of: o, wrt: w }) => mode == m && wrt == w && self.functions(*of, *o),
+            _ => false,
+        }
+    }
+
+    fn lists(&mut self, xs: &[Exp], ys: &[Exp]) -> Result<bool, String> {
+        if xs.len() != ys.len() {
+            return Ok(false);
+        }
+        xs.iter().zip(ys).try_for_each(|(x, y)| self.exps(x, y))?;
+        Ok(true)
+    }
+
+    fn ranges(&mut self, r: &Range, s: &Range) -> Result<(), String> {
+        self.exps(&r.lo, &s.lo)?;
+        let axes = exp_size(&r.hi).zip(exp_size(&s.hi));
+        let as_axes = r.lo == build::i64(0) && axes.is_some_and(|(x, y)| self.sizes(&x, &y));
+        if !as_axes {
+            self.exps(&r.hi, &s.hi)?;
+        }
+        self.pair(r.index, s.index);
+        Ok(())
+    }
+
+    fn exps(&mut self, x: &Exp, y: &Exp) -> Result<(), String> {
+        let same = match (x, y) {
+            (Exp::Var(v), Exp::Var(w)) => self.vars(*v, *w),
+            (Exp::Lit(Lit::F64(a)), Exp::Lit(Lit::F64(b))) if a.is_nan() && b.is_nan() => true,
+            (Exp::Lit(a), Exp::Lit(b)) => a == b,
+            (Exp::Op(a, xs), Exp::Op(b, ys)) => a == b && self.lists(xs, ys)?,
+            (Exp::Partial(a, j, xs), Exp::Partial(b, k, ys)) => a == b && j == k && self.lists(xs, ys)?,
+            (Exp::Index(..), Exp::Index(..)) => {
+                let ((array, keys), (other, others)) = (flat_index(x), flat_index(y));
+                self.exps(array, other)?;
+                keys.len() == others.len() && {
+                    keys.iter().zip(&others).try_for_each(|(k, l)| self.exps(k, l))?;
+                    true
+                }
+            }
+            (Exp::Singleton(..), Exp::Singleton(..)) => {
+                let ((keys, value), (others, other)) = (flat_singleton(x), flat_singleton(y));
+                keys.len() == others.len() && {
+                    for ((k, s), (l, t)) in keys.iter().zip(&others) {
+                        self.exps(k, l)?;
+                        if !self.sizes(s, t) {
+                            return Err(self.difference("the sizes differ", x, y));
+                        }
+                    }
+                    self.exps(value, other)?;
+                    true
+                }
+            }
+            (Exp::For(v, s, a), Exp::For(w, t, b)) => {
+                let sizes = self.sizes(s, t);
+                self.pair(*v, *w);
+                sizes && {
+                    self.exps(a, b)?;
+                    true
+                }
+            }
+            (Exp::Sum(r, a), Exp::Sum(s, b)) => {
+                self.ranges(r, s)?;
+                self.exps(a, b)?;
+                true
+            }
+            (Exp::Reduce(j, r, a), Exp::Reduce(k, s, b)) => {
+                j == k && {
+                    self.ranges(r, s)?;
+                    self.exps(a, b)?;
+                    true
+                }
+            }
+            (Exp::History(g), Exp::History(h)) => {
+                self.exps(&g.init, &h.init)?;
+                let alike = g.state.len() == h.state.len() && self.sizes(&g.size, &h.size);
+                g.state.iter().zip(&h.state).for_each(|(v, w)| self.pair(*v, *w));
+                self.pair(g.index, h.index);
+                alike && {
+                    self.exps(&g.body, &h.body)?;
+                    true
+                }
+            }
+            (Exp::Guard(p, a), Exp::Guard(q, b)) => {
+                self.exps(p, q)?;
+                self.exps(a, b)?;
+                true
+            }
+            (Exp::If(p, a, b), Exp::If(q, c, d)) => {
+                self.exps(p, q)?;
+                self.exps(a, c)?;
+                self.exps(b, d)?;
+                true
+            }
+            (Exp::Let(vs, a, b), Exp::Let(ws, c, d)) => {
+                self.exps(a, c)?;
+                vs.len() == ws.len() && {
+                    vs.iter().zip(ws).for_each(|(v, w)| self.pair(*v, *w));
+                    self.exps(b, d)?;
+                    true
+                }
+            }
+            (Exp::Tuple(xs), Exp::Tuple(ys)) | (Exp::Array(xs), Exp::Array(ys)) => self.lists(xs, ys)?,
+            (Exp::Call(f, xs, _), Exp::Call(g, ys, _)) => self.functions(*f, *g) && self.lists(xs, ys)?,
+            _ => false,
+        };
+        if same { Ok(()) } else { Err(self.difference("the expressions differ", x, y)) }
+    }
+
+    fn difference(&self, what: &str, x: &Exp, y: &Exp) -> String {
+        format!("{what}:\n  {}\nand\n  {}", print_exp_untyped(self.a, x), print_exp_untyped(self.b, y))
+    }
+}
+
+/// `x[i][j]` is `x[i, j]`.
+fn flat_index(exp: &Exp) -> (&Exp, Vec<&Exp>) {
+    match exp {
+        Exp::Index(array, keys, _) => {
+            let (base, mut all) = flat_index(array);
+            all.extend(keys);
+            (base, all)
+        }
+        other => (other, vec![]),
+    }
+}
+
+/// `{i -> {j -> v}}` is `{(i, j) -> v}`.
+fn flat_singleton(exp: &Exp) -> (Vec<&(Exp, Size)>, &Exp) {
+    match exp {
+        Exp::Singleton(keys, value, _) => {
+            let (more, value) = flat_singleton(value);
+            (keys.iter().chain(more).collect(), value)
+        }
+        other => (vec![], other),
+    }
+}
