@@ -9,4 +9,5 @@ pub mod types;
 pub mod scalar;
 pub mod value;
 pub mod ir;
+pub mod bind;
 pub mod syntax;

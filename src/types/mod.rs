@@ -3,6 +3,7 @@
 //! An array's elements are scalars: an array of tuples *is* a tuple of arrays (`for i. (a, b)` has type
 //! `([n]A, [n]B)`), so pairs never sit inside storage.
 
+pub mod describe;
 pub mod size;
 
 pub use size::{Size, Var};

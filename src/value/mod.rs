@@ -1,4 +1,27 @@
-//! Values in memory.
+//! Values in memory, and how they come from and go to text, JSON and NumPy files.
+//!
+//! | file         | what it does                                                          |
+//! |--------------|-----------------------------------------------------------------------|
+//! | `array.rs`   | constructors, shapes, elements, descriptions for messages             |
+//! | `compare.rs` | how far two values are apart                                          |
+//! | `tree.rs`    | values read without a type, and their conversion to the type wanted   |
+//! | `literal.rs` | `[1, 2]`, `(1.0, true)`, `zeros(3)`, `@file.npy` on the command line  |
+//! | `json.rs`    | JSON in and out                                                       |
+//! | `npy.rs`     | one NumPy array, `npz.rs` archives of them                            |
+//! | `data.rs`    | a file of named values, `.npz` or JSON                                |
+//! | `named.rs`   | results with names: a derivative keyed by parameter                   |
+//! | `print.rs`   | values for people                                                     |
+
+pub mod array;
+pub mod compare;
+pub mod data;
+pub mod json;
+pub mod literal;
+pub mod named;
+pub mod npy;
+pub mod npz;
+pub mod print;
+pub mod tree;
 
 use crate::types::{Lit, Scalar};
 
@@ -22,6 +45,36 @@ pub enum Value {
     Array(Array),
     Tuple(Vec<Value>),
 }
+
+/// What is wrong with a value or a file, and perhaps what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    pub message: String,
+    pub notes: Vec<String>,
+}
+
+impl Error {
+    pub fn new(message: impl Into<String>) -> Error {
+        Error { message: message.into(), notes: vec![] }
+    }
+    pub fn note(mut self, note: impl Into<String>) -> Error {
+        self.notes.push(note.into());
+        self
+    }
+    /// Says in front which thing the message is about.
+    pub fn about(mut self, what: impl std::fmt::Display) -> Error {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.message)?;
+        self.notes.iter().try_for_each(|n| write!(f, "\n  note: {n}"))
+    }
+}
+impl std::error::Error for Error {}
 
 impl Data {
     pub fn zeros(scalar: Scalar, count: usize) -> Data {

@@ -1,0 +1,140 @@
+//! Archives of named NumPy arrays (`.npz`): zip files of `.npy` files, stored or deflated.
+
+use super::{Array, Error, npy};
+use npyz::npz::NpzArchive;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Arrays are read when they are asked for, so that a large or odd one that nobody wants does not matter.
+pub struct Archive {
+    path: PathBuf,
+    archive: NpzArchive<BufReader<File>>,
+}
+
+impl Archive {
+    pub fn open(path: &Path) -> Result<Archive, Error> {
+        let file = File::open(path).map_err(|e| npy::cannot_read(path, &e))?;
+        let archive = NpzArchive::new(BufReader::new(file))
+            .map_err(|e| Error::new(format!("{} is not a NumPy archive or is damaged: {e}", path.display())))?;
+        Ok(Archive { path: path.to_path_buf(), archive })
+    }
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.archive.array_names().map(str::to_string).collect();
+        names.sort();
+        names
+    }
+    /// `None` if there is no such array.
+    pub fn read(&mut self, name: &str) -> Result<Option<Array>, Error> {
+        let entry = npyz::npz::file_name_from_array_name(name);
+        if !self.archive.array_names().any(|n| n == name) {
+            return Ok(None);
+        }
+        let about = |e: Error, path: &Path| e.about(format!("{}, array `{name}`", path.display()));
+        let mut file = match self.archive.zip_archive().by_name(&entry) {
+            Ok(file) => file,
+            Err(e) => return Err(about(Error::new(format!("the archive is damaged: {e}")), &self.path)),
+        };
+        let array = npy::read(&mut file).map_err(|e| about(e, &self.path))?;
+        // The checksum is compared only at the end of the entry.
+        match std::io::copy(&mut file, &mut std::io::sink()) {
+            Ok(_) => Ok(Some(array)),
+            Err(e) => Err(about(Error::new(format!("the archive is damaged: {e}")), &self.path)),
+        }
+    }
+}
+
+/// Writes an archive whole or not at all: into a new file beside it, which then takes its name.
+pub fn write_file<'a>(path: &Path, arrays: impl IntoIterator<Item = (&'a str, &'a Array)>) -> Result<(), Error> {
+    let failed = |reason: String| Error::new(format!("cannot write {}: {reason}", path.display()));
+    let io_failed = |e: &std::io::Error| failed(npy::reason(e));
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    if path.is_dir() {
+        return Err(failed("it is a folder".into()));
+    }
+    if !folder.is_dir() {
+        return Err(failed(format!("there is no folder {}", folder.display())));
+    }
+    let mut temporary = tempfile::Builder::new().prefix(".iverson-").suffix(".tmp").tempfile_in(folder).map_err(|e| io_failed(&e))?;
+    {
+        let mut zip = zip::ZipWriter::new(BufWriter::new(temporary.as_file_mut()));
+        for (name, array) in arrays {
+            // A fixed time makes equal results equal files.
+            let options = zip::write::FileOptions::default()
+                .compression_method(zip::CompressionMethod::Stored)
+                .last_modified_time(zip::DateTime::default())
+                .large_file(array.len() >= 1 << 28);
+            zip.start_file(npyz::npz::file_name_from_array_name(name), options).map_err(|e| failed(e.to_string()))?;
+            npy::write(array, &mut zip).map_err(|e| io_failed(&e))?;
+        }
+        let mut out = zip.finish().map_err(|e| failed(e.to_string()))?;
+        out.flush().map_err(|e| io_failed(&e))?;
+    }
+    set_default_permissions(temporary.as_file());
+    temporary.persist(path).map_err(|e| io_failed(&e.error))?;
+    Ok(())
+}
+
+/// Temporary files are private; a result has the permissions of any new file.
+#[cfg(unix)]
+fn set_default_permissions(file: &File) {
+    use std::os::unix::fs::PermissionsExt;
+    // The mask can only be read by setting it, which is not safe among threads: the common one is assumed.
+    let _ = file.set_permissions(std::fs::Permissions::from_mode(0o644));
+}
+#[cfg(not(unix))]
+fn set_default_permissions(_: &File) {}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Data;
+    use super::*;
+
+    #[test]
+    fn archives_read_back_and_damage_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        let x = Array::f64(vec![2, 300], (0..600).map(f64::from).collect());
+        let k = Array::new(vec![], Data::I64(vec![7]));
+        write_file(&path, [("x", &x), ("grad.k", &k)]).unwrap();
+        let mut archive = Archive::open(&path).unwrap();
+        assert_eq!(archive.names(), ["grad.k", "x"]);
+        assert_eq!(archive.read("x").unwrap(), Some(x));
+        assert_eq!(archive.read("grad.k").unwrap(), Some(k));
+        assert_eq!(archive.read("y").unwrap(), None);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+
+        let bytes = std::fs::read(&path).unwrap();
+        let bad = folder.path().join("bad.npz");
+        for end in (0..bytes.len()).step_by(7) {
+            std::fs::write(&bad, &bytes[..end]).unwrap();
+            assert!(Archive::open(&bad).and_then(|mut a| a.read("x")).is_err(), "{end}");
+        }
+        let mut noticed = 0;
+        for at in (0..bytes.len()).step_by(5) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x55;
+            std::fs::write(&bad, &changed).unwrap();
+            let read = Archive::open(&bad).and_then(|mut a| a.read("x"));
+            noticed += usize::from(!matches!(read, Ok(Some(_))));
+        }
+        assert!(noticed > bytes.len() * 9 / 50, "{noticed} of {}", bytes.len());
+    }
+
+    #[test]
+    fn failures_name_the_file_and_leave_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let k = Array::new(vec![], Data::I64(vec![7]));
+        let missing = folder.path().join("no/such/a.npz");
+        assert!(write_file(&missing, [("k", &k)]).unwrap_err().message.contains("there is no folder"));
+        assert!(write_file(folder.path(), [("k", &k)]).unwrap_err().message.contains("it is a folder"));
+        assert!(Archive::open(&missing).err().unwrap().message.ends_with("a.npz: no such file"));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

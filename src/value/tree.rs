@@ -1,0 +1,228 @@
+//! Values as they are read, before their type is known, and their conversion to the type a parameter wants.
+//!
+//! Whole numbers are taken where floats are wanted; nothing else converts by itself. A list of `n` is an axis of
+//! `n` places; a tuple may be written as a list (JSON has no other way).
+
+use super::array::{count_of, describe_dimensions, describe_lit};
+use super::{Array, Data, Error, Value};
+use crate::types::{Lit, Scalar, Type, Var};
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Tree {
+    Scalar(Lit),
+    List(Vec<Tree>),
+    Tuple(Vec<Tree>),
+    /// An array from a file.
+    Array(Array),
+    /// `zeros(3, 4)`: an array by rule, of the scalar type that is wanted.
+    Fill(Fill, Vec<usize>),
+    /// What is no value, in words: `text "abc"`, `null`.
+    Other(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    Zeros,
+    Ones,
+    /// 0, 1, 2, ... in row-major order.
+    Range,
+    /// Uniform in (-1, 1), the same for the same name and shape.
+    Random,
+}
+
+/// What a value is converted to, and how messages speak of it.
+pub struct Wanted<'a> {
+    /// For messages: ``argument `x` ``. Random numbers depend on it, too.
+    pub what: &'a str,
+    pub ty: &'a Type,
+    pub name: &'a dyn Fn(Var) -> String,
+}
+
+impl Wanted<'_> {
+    fn error(&self, problem: impl std::fmt::Display) -> Error {
+        Error::new(format!("{}: {problem}", self.what))
+    }
+    fn mismatch(&self, given: &str) -> Error {
+        self.error(format!("expected {}, got {given}", self.ty.describe(self.name)))
+    }
+
+    pub fn convert(&self, tree: &Tree) -> Result<Value, Error> {
+        match self.ty {
+            Type::Scalar(s) => match tree {
+                Tree::Scalar(lit) => self.scalar(*lit, *s).map(Value::Scalar),
+                Tree::Array(a) if a.rank() == 0 => self.scalar(a.data.get(0), *s).map(Value::Scalar),
+                Tree::Fill(fill, shape) if shape.is_empty() => self.fill(*fill, shape, *s).map(Value::from),
+                _ => Err(self.mismatch(&tree.describe())),
+            },
+            Type::Array(axes, s) => {
+                let array = match tree {
+                    Tree::Array(a) if a.rank() == axes.len() => self.array(a, *s)?,
+                    Tree::Fill(fill, shape) if shape.len() == axes.len() => self.fill(*fill, shape, *s)?,
+                    Tree::List(_) => self.nested(tree, *s)?,
+                    _ => return Err(self.mismatch(&tree.describe())),
+                };
+                Ok(Value::Array(array))
+            }
+            Type::Tuple(types) => match tree {
+                Tree::Tuple(parts) | Tree::List(parts) if parts.len() == types.len() => {
+                    let convert = |(k, (part, ty)): (usize, (&Tree, &Type))| {
+                        Wanted { what: &format!("{}, part {k}", self.what), ty, name: self.name }.convert(part)
+                    };
+                    parts.iter().zip(types).enumerate().map(convert).collect::<Result<_, _>>().map(Value::Tuple)
+                }
+                _ => Err(self.mismatch(&tree.describe())),
+            },
+        }
+    }
+
+    fn scalar(&self, lit: Lit, wanted: Scalar) -> Result<Lit, Error> {
+        match (lit, wanted) {
+            (Lit::I64(x), Scalar::F64) => Ok(Lit::F64(x as f64)),
+            (lit, wanted) if lit.scalar() == wanted => Ok(lit),
+            (Lit::F64(x), Scalar::I64) => {
+                let error = self.error(format!("expected i64, got {}", describe_lit(lit)));
+                let whole = x.fract() == 0.0 && x.abs() < 9e15;
+                Err(if whole { error.note(format!("a whole number has no point: `{}`", x as i64)) } else { error })
+            }
+            (lit, wanted) => Err(self.error(format!("expected {}, got {}", wanted.name(), describe_lit(lit)))),
+        }
+    }
+
+    fn array(&self, array: &Array, wanted: Scalar) -> Result<Array, Error> {
+        let data = match (&array.data, wanted) {
+            (Data::I64(v), Scalar::F64) => Data::F64(v.iter().map(|x| *x as f64).collect()),
+            (data, wanted) if data.scalar() == wanted => data.clone(),
+            (data, _) => return Err(self.mismatch(&format!("{} of {}", describe_dimensions(&array.shape), data.scalar().name()))),
+        };
+        Ok(Array { shape: array.shape.clone(), data })
+    }
+
+    fn fill(&self, fill: Fill, shape: &[usize], scalar: Scalar) -> Result<Array, Error> {
+        let count = count_of(shape).ok_or_else(|| self.error("an array that large does not fit in memory"))?;
+        let mut data = Data::try_with_capacity(scalar, count).map_err(|e| e.about(self.what))?;
+        let mut random = Random::new(self.what);
+        match (&mut data, fill) {
+            (Data::F64(v), Fill::Zeros) => v.resize(count, 0.0),
+            (Data::F64(v), Fill::Ones) => v.resize(count, 1.0),
+            (Data::F64(v), Fill::Range) => v.extend((0..count).map(|k| k as f64)),
+            (Data::F64(v), Fill::Random) => v.extend((0..count).map(|_| random.symmetric())),
+            (Data::I64(v), Fill::Zeros) => v.resize(count, 0),
+            (Data::I64(v), Fill::Ones) => v.resize(count, 1),
+            (Data::I64(v), Fill::Range) => v.extend(0..count as i64),
+            (Data::Bool(v), Fill::Zeros) => v.resize(count, false),
+            (Data::Bool(v), Fill::Ones) => v.resize(count, true),
+            (Data::I64(_), Fill::Random) | (Data::Bool(_), Fill::Range | Fill::Random) => {
+                return Err(self.mismatch("random or counted numbers").note("`random` gives f64, `range` f64 or i64"));
+            }
+        }
+        Ok(Array { shape: shape.to_vec(), data })
+    }
+
+    /// A nest of lists, all of one length at each depth.
+    fn nested(&self, tree: &Tree, scalar: Scalar) -> Result<Array, Error> {
+        let axes = self.ty.shape();
+        let mut shape = vec![];
+        let mut level = tree;
+        while let Tree::List(items) = level {
+            if shape.len() == axes.len() {
+                return Err(self.mismatch(&tree.describe()));
+            }
+            shape.push(items.len());
+            match items.first() {
+                Some(first) => level = first,
+                // The remaining axes of an empty list are what the type says, or empty.
+                None => {
+                    let rest = &axes[shape.len()..];
+                    shape.extend(rest.iter().map(|s| s.as_constant().map_or(0, |c| c.max(0) as usize)));
+                    return Ok(Array { data: Data::zeros(scalar, 0), shape });
+                }
+            }
+        }
+        if shape.len() < axes.len() {
+            return Err(match level {
+                Tree::Scalar(_) => self.mismatch(&tree.describe()),
+                other => self.error(format!("expected numbers, got {}", other.describe())),
+            });
+        }
+        let mut data = Data::try_with_capacity(scalar, 0)?;
+        self.flatten(tree, &shape, scalar, &mut vec![], &mut data)?;
+        Ok(Array { shape, data })
+    }
+
+    fn flatten(&self, tree: &Tree, shape: &[usize], scalar: Scalar, at: &mut Vec<usize>, data: &mut Data) -> Result<(), Error> {
+        let place = |at: &[usize]| format!("[{}]", at.iter().map(usize::to_string).collect::<Vec<_>>().join(", "));
+        match (tree, shape) {
+            (Tree::List(items), [length, rest @ ..]) => {
+                if items.len() != *length {
+                    return Err(self.error(format!("the list is ragged: row {} has {}, the first row {length}", place(at), items.len())));
+                }
+                for (k, item) in items.iter().enumerate() {
+                    at.push(k);
+                    self.flatten(item, rest, scalar, at, data)?;
+                    at.pop();
+                }
+                Ok(())
+            }
+            (Tree::Scalar(lit), []) => match self.scalar(*lit, scalar) {
+                Ok(lit) => {
+                    data.push(lit);
+                    Ok(())
+                }
+                Err(e) => Err(Error { message: format!("{} at {}", e.message, place(at)), notes: e.notes }),
+            },
+            (Tree::List(_), []) | (Tree::Scalar(_), [_, ..]) => {
+                Err(self.error(format!("the list is ragged: a list and a number side by side at {}", place(at))))
+            }
+            (other, _) => Err(self.error(format!("expected {}, got {} at {}", scalar.name(), other.describe(), place(at)))),
+        }
+    }
+}
+
+impl Tree {
+    /// In words, for messages.
+    pub fn describe(&self) -> String {
+        match self {
+            Tree::Scalar(lit) => describe_lit(*lit),
+            Tree::List(_) => {
+                let (mut shape, mut level) = (vec![], self);
+                while let Tree::List(items) = level {
+                    shape.push(items.len());
+                    match items.first() {
+                        Some(first) => level = first,
+                        None => break,
+                    }
+                }
+                describe_dimensions(&shape)
+            }
+            Tree::Tuple(parts) => format!("a tuple of {}", parts.len()),
+            Tree::Array(a) => format!("{} of {}", describe_dimensions(&a.shape), a.scalar().name()),
+            Tree::Fill(_, shape) => describe_dimensions(shape),
+            Tree::Other(words) => words.clone(),
+        }
+    }
+}
+
+/// Reproducible random numbers: splitmix64 from a seed given by a name.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(name: &str) -> Random {
+        // FNV-1a spreads names over the seeds.
+        Random(name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)))
+    }
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    /// Uniform in (-1, 1).
+    pub fn symmetric(&mut self) -> f64 {
+        ((self.bits() >> 11) as f64 + 0.5) / (1u64 << 52) as f64 - 1.0
+    }
+    /// Uniform in `0..n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.bits() % n.max(1) as u64) as usize
+    }
+}
