@@ -18,7 +18,7 @@ use super::build::{exp_size, size_exp, type_of};
 use super::*;
 use layout::*;
 use names::Names;
-use spelling::{arity, function_name, infix, level, partial_name};
+use spelling::{infix, level};
 
 /// The definitions of the program, in order, derived functions left out.
 pub fn print_program(program: &Program) -> String {
@@ -148,7 +148,7 @@ impl<'a> Printer<'a> {
             Exp::Var(v) => self.var(*v),
             Exp::Lit(lit) => text(literal(*lit)),
             Exp::Op(op, args) => self.operation(*op, args, place, want),
-            Exp::Partial(op, k, operands) => list(&format!("{}(", partial_name(*op, *k, arity(*op))), self.all(operands), ")"),
+            Exp::Partial(op, k, operands) => list(&format!("{}(", op.partial_name(*k)), self.all(operands), ")"),
             Exp::Index(array, keys, _) => {
                 let array = self.exp(array, level::POSTFIX, Place::Followed, None);
                 concat([array, list("[", self.all(keys), "]")])
@@ -240,19 +240,20 @@ impl<'a> Printer<'a> {
                 self.product(op, args, level::MUL, place, None, &mut factors);
                 chain(factors)
             }
-            (_, [a, b]) if infix(op).is_some() => {
-                let (symbol, _, left, right) = infix(op).expect("just asked");
-                let a = self.exp(a, left, Place::Followed, None);
-                let b = self.exp(b, right, place, None);
-                group(concat([a, nest(concat([Doc::Line, text(format!("{symbol} ")), b]))]))
-            }
             (Op::Neg, [Exp::Lit(lit)]) if !is_negative(*lit) => {
                 // `-2.0` is a literal.
                 text(format!("-({} : {})", literal(*lit), lit.scalar().name()))
             }
             (Op::Neg, [a]) => concat([text("-"), self.exp(a, level::POW, place, None)]),
             (Op::Not, [a]) => concat([text("not "), self.exp(a, level::NOT, place, None)]),
-            _ => list(&format!("{}(", function_name(op)), self.all(args), ")"),
+            (_, args) => match (infix(op), args) {
+                (Some(infix), [a, b]) => {
+                    let a = self.exp(a, infix.left, Place::Followed, None);
+                    let b = self.exp(b, infix.right, place, None);
+                    group(concat([a, nest(concat([Doc::Line, text(format!("{} ", infix.symbol)), b]))]))
+                }
+                _ => list(&format!("{}(", op.name()), self.all(args), ")"),
+            },
         }
     }
 
@@ -434,9 +435,7 @@ fn strength(exp: &Exp) -> (u8, bool) {
         Exp::Lit(lit) if is_negative(*lit) => (level::UNARY, false),
         Exp::Var(_) | Exp::Lit(_) | Exp::Partial(..) | Exp::Index(..) | Exp::Singleton(..) => (level::POSTFIX, false),
         Exp::Tuple(_) | Exp::Array(_) | Exp::Call(..) => (level::POSTFIX, false),
-        Exp::Op(Op::Neg, _) => (level::UNARY, false),
-        Exp::Op(Op::Not, _) => (level::NOT, false),
-        Exp::Op(op, _) => (infix(*op).map_or(level::POSTFIX, |(_, own, _, _)| own), false),
+        Exp::Op(op, _) => (spelling::strength(*op), false),
         Exp::Guard(..) => (level::MUL, false),
         Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) => (level::UNARY, true),
         Exp::History(_) | Exp::If(..) | Exp::Let(..) => (level::ANY, true),

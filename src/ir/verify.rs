@@ -205,12 +205,12 @@ impl Verifier<'_> {
                 let result = op.result(&kinds).ok_or_else(|| format!("{} is an operation on {kinds:?}", self.shown(exp)))?;
                 Ok(Type::Scalar(result))
             }
-            Exp::Partial(_, _, operands) => {
-                if operands.len() > 3 {
-                    return Err(format!("{} has more operands than the two arguments and the result", self.shown(exp)));
+            Exp::Partial(op, k, operands) => {
+                let kinds = operands.iter().map(|e| self.scalar(e)).collect::<Result<Vec<_>, _>>()?;
+                match op.partial_of(*k, &kinds) {
+                    Some(_) => Ok(Type::F64),
+                    None => Err(format!("{} is a partial derivative on {kinds:?}", self.shown(exp))),
                 }
-                operands.iter().try_for_each(|e| self.scalar(e).map(|_| ()))?;
-                Ok(Type::F64)
             }
             Exp::Index(array, keys, _) => {
                 let ty = self.exp(array)?;

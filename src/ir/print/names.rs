@@ -1,62 +1,16 @@
 //! Printed names: a variable keeps the name the user wrote and is numbered (`x_2`) only where a name that is visible
 //! at its binding is the same.
 
-use super::spelling::is_operation;
-use crate::ir::{Program, Var};
+use crate::ir::{Op, Program, Var};
 use rustc_hash::FxHashMap;
 
 /// Words that no variable can have for a name.
+#[rustfmt::skip]
 pub const RESERVED: &[&str] = &[
-    "def",
-    "let",
-    "in",
-    "for",
-    "sum",
-    "prod",
-    "max",
-    "min",
-    "argmax",
-    "argmin",
-    "any",
-    "all",
-    "if",
-    "then",
-    "else",
-    "history",
-    "do",
-    "and",
-    "or",
-    "not",
-    "div",
-    "mod",
-    "true",
-    "false",
-    "f64",
-    "f32",
-    "i64",
-    "i32",
-    "bool",
-    "infinity",
-    "nan",
-    "grad",
-    "value_and_grad",
-    "jacobian",
-    "jacfwd",
-    "jacrev",
-    "hessian",
-    "jvp",
-    "vjp",
-    "hvp",
-    "wrt",
-    "loop",
-    "while",
-    "with",
-    "type",
-    "map",
-    "reduce",
-    "scan",
-    "scatter",
-    "reduce_by_index",
+    "def", "let", "in", "for", "sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "if", "then", "else",
+    "history", "do", "and", "or", "not", "div", "mod", "true", "false", "f64", "f32", "i64", "i32", "bool",
+    "infinity", "nan", "grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian", "jvp", "vjp", "hvp",
+    "wrt", "loop", "while", "with", "type", "map", "reduce", "scan", "scatter", "reduce_by_index",
 ];
 
 pub struct Names {
@@ -111,7 +65,10 @@ impl Names {
     }
 
     fn free(&self, name: &str) -> bool {
-        self.taken.get(name).is_none_or(|count| *count == 0) && !RESERVED.contains(&name) && !is_operation(name)
+        self.taken.get(name).is_none_or(|count| *count == 0)
+            && !RESERVED.contains(&name)
+            && Op::by_name(name).is_none()
+            && Op::by_partial_name(name).is_none()
     }
 }
 
@@ -119,7 +76,7 @@ impl Names {
 fn lexable(name: &str) -> String {
     let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
     match clean.chars().next() {
-        Some(c) if c.is_ascii_alphabetic() => clean,
+        Some(c) if c.is_ascii_alphabetic() || c == '_' => clean,
         _ => format!("v{clean}"),
     }
 }
