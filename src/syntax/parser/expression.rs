@@ -1,0 +1,459 @@
+//! Expressions: operators by precedence climbing, then calls and indexing, then atoms.
+//!
+//! Loosest first: `or`, `and`, `not`, comparisons (not chained), `+ -`, `* / div mod`, unary minus, `^` (to the right).
+
+use super::binding::binder_kind;
+use super::{MAX_HEIGHT, MAX_NESTING, Parser};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::syntax::ast::*;
+use crate::syntax::lexer::Token;
+
+/// How tightly operators bind.
+type Level = u8;
+const OR: Level = 1;
+const AND: Level = 2;
+const COMPARISON: Level = 4;
+pub(super) const ADD: Level = 5;
+const MULTIPLY: Level = 6;
+const NEGATE: Level = 7;
+const POWER: Level = 8;
+
+/// The operator a token stands for, its level, and what to write instead if it is another language's spelling.
+fn operator(token: Token) -> Option<(BinaryOp, Level, Option<&'static str>)> {
+    Some(match token {
+        Token::Or => (BinaryOp::Or, OR, None),
+        Token::And => (BinaryOp::And, AND, None),
+        Token::EqEq => (BinaryOp::Eq, COMPARISON, None),
+        Token::NotEq => (BinaryOp::Ne, COMPARISON, None),
+        Token::Lt => (BinaryOp::Lt, COMPARISON, None),
+        Token::Le => (BinaryOp::Le, COMPARISON, None),
+        Token::Gt => (BinaryOp::Gt, COMPARISON, None),
+        Token::Ge => (BinaryOp::Ge, COMPARISON, None),
+        Token::Plus => (BinaryOp::Add, ADD, None),
+        Token::Minus => (BinaryOp::Sub, ADD, None),
+        Token::Star => (BinaryOp::Mul, MULTIPLY, None),
+        Token::Slash => (BinaryOp::Div, MULTIPLY, None),
+        Token::Div => (BinaryOp::IDiv, MULTIPLY, None),
+        Token::Mod => (BinaryOp::IMod, MULTIPLY, None),
+        Token::Caret => (BinaryOp::Pow, POWER, None),
+        Token::Bar | Token::DoubleBar => (BinaryOp::Or, OR, Some("logic is written `a or b`")),
+        Token::Ampersand => (BinaryOp::And, AND, Some("logic is written `a and b`")),
+        Token::Equals => (BinaryOp::Eq, COMPARISON, Some("`=` gives a name to a value; equality is written `==`")),
+        Token::FatArrow => (BinaryOp::Ge, COMPARISON, Some("a comparison is written `>=`, a singleton `{k -> v}`")),
+        Token::DoubleSlash => (BinaryOp::IDiv, MULTIPLY, Some("whole numbers are divided by `a div b`, comments begin with `--`")),
+        Token::Percent => (BinaryOp::IMod, MULTIPLY, Some("the remainder is written `a mod b`")),
+        Token::DoubleStar => (BinaryOp::Pow, POWER, Some("a power is written `a ^ b`")),
+        _ => return None,
+    })
+}
+
+impl Parser<'_> {
+    pub(super) fn expression(&mut self) -> Exp {
+        self.operand(OR)
+    }
+
+    /// An expression of operators at least as tight as `level`.
+    pub(super) fn operand(&mut self, level: Level) -> Exp {
+        if self.nesting >= MAX_NESTING {
+            return self.too_deep(self.span());
+        }
+        self.nesting += 1;
+        let outside = std::mem::replace(&mut self.height, 0);
+        let mut exp = self.operators(level);
+        self.nesting -= 1;
+        self.height += 1;
+        if self.height > MAX_HEIGHT {
+            exp = self.too_deep(exp.span);
+            self.height = 0;
+        }
+        self.height = self.height.max(outside);
+        exp
+    }
+
+    fn operators(&mut self, level: Level) -> Exp {
+        let mut left = self.prefix();
+        let mut comparison: Option<Span> = None;
+        loop {
+            self.height += 1;
+            if self.height > MAX_HEIGHT {
+                return self.too_deep(left.span);
+            }
+            let token = self.token();
+            if token == Token::Dot && !self.in_range && self.previous_is_int() {
+                let number = self.previous();
+                let diagnostic = Diagnostic::error(number.to(self.span()), "a float has a digit after its point");
+                let note = format!("write `{}.0`", self.slice(number));
+                self.complain(diagnostic.note(note));
+                self.bump();
+                continue;
+            }
+            let Some((op, tightness, remedy)) = operator(token) else { return left };
+            if tightness < level {
+                return left;
+            }
+            let span = self.span();
+            if token == Token::Equals && matches!(left.kind, ExpKind::Name(_)) && level == OR && self.reported_at != Some(self.at) {
+                return self.binding_without_let(left);
+            }
+            if let Some(remedy) = remedy {
+                let message = format!("`{}` is not an operator", self.slice(span));
+                self.report(Diagnostic::error(span, message).note(remedy));
+            }
+            self.bump();
+            let chained = if tightness == COMPARISON { comparison.replace(span) } else { None };
+            // `^` goes to the right, the others to the left.
+            let right = self.operand(if op == BinaryOp::Pow { POWER } else { tightness + 1 });
+            let whole = left.span.to(right.span);
+            let kind = match chained {
+                None => ExpKind::Binary(op, span, Box::new(left), Box::new(right)),
+                Some(first) => {
+                    let diagnostic = Diagnostic::error(span, "comparisons cannot be chained");
+                    self.complain(diagnostic.label(first, "the first comparison").note("write `a < b and b < c`"));
+                    ExpKind::Error
+                }
+            };
+            left = Exp { kind, span: whole };
+        }
+    }
+
+    fn previous_is_int(&self) -> bool {
+        self.at > 0 && self.tokens[self.at - 1].0 == Token::Int && self.previous().end == self.span().start
+    }
+
+    /// `x = e`, where either `let` or an `=` is missing; what follows tells which.
+    fn binding_without_let(&mut self, name: Exp) -> Exp {
+        let equals = self.bump();
+        let value = self.expression();
+        let text = self.slice(name.span);
+        if self.at(Token::Semicolon) {
+            let message = format!("the binding of `{text}` begins with `let`");
+            self.complain(Diagnostic::error(name.span, message).note(format!("write `let {text} = e; body`")));
+            self.bump();
+            self.expression();
+            return self.error_from(name.span);
+        }
+        let diagnostic = Diagnostic::error(equals, "`=` is not an operator");
+        self.complain(diagnostic.note("`=` gives a name to a value; equality is written `==`"));
+        let span = name.span.to(value.span);
+        Exp { kind: ExpKind::Binary(BinaryOp::Eq, equals, Box::new(name), Box::new(value)), span }
+    }
+
+    /// Whether the current token can begin an expression.
+    pub(super) fn begins_expression(&self) -> bool {
+        let token = self.token();
+        binder_kind(token).is_some()
+            || matches!(
+                token,
+                Token::Name
+                    | Token::Int
+                    | Token::Float
+                    | Token::BadNumber
+                    | Token::True
+                    | Token::False
+                    | Token::Not
+                    | Token::Bang
+                    | Token::Minus
+                    | Token::Let
+                    | Token::If
+                    | Token::History
+                    | Token::Loop
+                    | Token::Hash
+                    | Token::Bar
+                    | Token::ParenOpen
+                    | Token::BracketOpen
+                    | Token::BraceOpen
+            )
+    }
+
+    fn prefix(&mut self) -> Exp {
+        let start = self.span();
+        if let Some(kind) = binder_kind(self.token())
+            && self.begins_binder()
+        {
+            return self.binder(kind);
+        }
+        match self.token() {
+            Token::Minus => {
+                self.bump();
+                self.unary(UnaryOp::Neg, start, NEGATE)
+            }
+            Token::Not => {
+                self.bump();
+                self.unary(UnaryOp::Not, start, COMPARISON)
+            }
+            Token::Bang => {
+                self.complain(Diagnostic::error(start, "`!` is not an operator").note("negation is written `not a`"));
+                self.bump();
+                self.unary(UnaryOp::Not, start, COMPARISON)
+            }
+            Token::Plus => {
+                self.report(Diagnostic::error(start, "`+` stands between two operands").note("a number has no leading `+`"));
+                self.bump();
+                self.operand(NEGATE)
+            }
+            Token::Let => self.bindings(),
+            Token::If => self.branch(),
+            Token::History => self.history(),
+            Token::Loop => self.loop_exp(),
+            Token::Bar => self.lambda(),
+            Token::Hash => {
+                self.annotation();
+                self.operand(NEGATE)
+            }
+            _ => {
+                let atom = self.atom();
+                self.postfix(atom)
+            }
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp, start: Span, level: Level) -> Exp {
+        let operand = self.operand(level);
+        let span = start.to(operand.span);
+        Exp { kind: ExpKind::Unary(op, Box::new(operand)), span }
+    }
+
+    /// Calls and indexing behind an atom.
+    fn postfix(&mut self, mut exp: Exp) -> Exp {
+        loop {
+            self.height += 1;
+            if self.height > MAX_HEIGHT {
+                return self.too_deep(exp.span);
+            }
+            let start = exp.span;
+            let kind = match self.token() {
+                Token::ParenOpen => {
+                    if matches!(exp.kind, ExpKind::Int(_) | ExpKind::Float(_)) {
+                        let diagnostic = Diagnostic::error(start, "a number cannot be called");
+                        let note = format!("a product is written with `*`: `{} * (..)`", self.slice(start));
+                        self.complain(diagnostic.note(note));
+                        exp.kind = ExpKind::Error;
+                    }
+                    let opened = self.open(Token::ParenClose);
+                    let (arguments, _) = self.list(opened, Token::ParenClose, "`,` or `)`", Parser::argument);
+                    ExpKind::Call(Box::new(exp), arguments)
+                }
+                Token::BracketOpen => ExpKind::Index(Box::new(exp), self.subscripts()),
+                Token::Dot if self.glued() && !self.in_range && matches!(self.peek(1), Token::Name | Token::Int | Token::Float) => {
+                    exp = self.field(start);
+                    continue;
+                }
+                Token::With => {
+                    exp = self.update(start);
+                    continue;
+                }
+                _ => return exp,
+            };
+            exp = Exp { kind, span: start.to(self.previous()) };
+        }
+    }
+
+    /// `e` or `name = e`
+    fn argument(&mut self) -> Argument {
+        let name = (self.at(Token::Name) && self.peek(1) == Token::Equals).then(|| {
+            let name = self.name("the name of an argument");
+            self.bump();
+            name
+        });
+        Argument { name, value: self.expression() }
+    }
+
+    /// `[i, a..b, :]`
+    pub(super) fn subscripts(&mut self) -> Vec<Subscript> {
+        let opened = self.open(Token::BracketClose);
+        let (subscripts, _) = self.list(opened, Token::BracketClose, "`,` or `]`", Parser::subscript);
+        if subscripts.is_empty() {
+            let span = opened.to(self.previous());
+            self.report(
+                Diagnostic::error(span, "expected an index").note("`x[i]` takes one place, `x[a..b]` a slice, `x[:]` the whole axis"),
+            );
+        }
+        subscripts
+    }
+
+    fn subscript(&mut self) -> Subscript {
+        if self.at(Token::Colon) {
+            return Subscript::All(self.bump());
+        }
+        let note = "a slice needs both ends: `x[a..b]` takes the places from `a` to `b - 1`";
+        let start = self.span();
+        let low = if self.at(Token::DotDot) {
+            self.complain(Diagnostic::error(start, "this slice has no lower end").note(note));
+            Exp { kind: ExpKind::Error, span: start }
+        } else {
+            self.expression()
+        };
+        match self.token() {
+            Token::DotDot => {
+                let dots = self.bump();
+                if self.begins_expression() {
+                    return Subscript::Slice(low, self.expression());
+                }
+                self.report(Diagnostic::error(low.span.to(dots), "this slice has no upper end").note(note));
+                Subscript::Slice(low, Exp { kind: ExpKind::Error, span: dots })
+            }
+            Token::Colon => {
+                let colon = self.span();
+                self.complain(Diagnostic::error(colon, "a slice is written `a..b`").note("`:` alone keeps a whole axis"));
+                self.bump();
+                let high = if self.begins_expression() { self.expression() } else { Exp { kind: ExpKind::Error, span: colon } };
+                Subscript::Slice(low, high)
+            }
+            _ => Subscript::At(low),
+        }
+    }
+
+    fn atom(&mut self) -> Exp {
+        let span = self.span();
+        let text = self.slice(span);
+        let kind = match self.token() {
+            Token::Name => ExpKind::Name(text.to_string()),
+            Token::True => ExpKind::Bool(true),
+            Token::False => ExpKind::Bool(false),
+            Token::Int => self.int(span),
+            Token::Float => self.float(span),
+            Token::BadNumber => self.bad_number(span),
+            Token::ParenOpen => return self.parenthesized(),
+            Token::BracketOpen => {
+                let opened = self.open(Token::BracketClose);
+                let (items, _) = self.list(opened, Token::BracketClose, "`,` or `]`", Parser::expression);
+                return Exp { kind: ExpKind::Bracket(items), span: span.to(self.previous()) };
+            }
+            Token::BraceOpen => return self.singleton(),
+            token if binder_kind(token).is_some() => ExpKind::Name(text.to_string()),
+            Token::Dot if self.glued() && self.peek(1) == Token::Int => {
+                self.bump();
+                let digits = self.slice(self.span());
+                let diagnostic = Diagnostic::error(span.to(self.span()), "a float has a digit before its point");
+                self.complain(diagnostic.note(format!("write `0.{digits}`")));
+                ExpKind::Error
+            }
+            _ => return self.no_expression(),
+        };
+        self.bump();
+        Exp { kind, span }
+    }
+
+    fn int(&mut self, span: Span) -> ExpKind {
+        match self.slice(span).replace('_', "").parse() {
+            Ok(value) => ExpKind::Int(value),
+            Err(_) => {
+                let diagnostic = Diagnostic::error(span, "this whole number is too large");
+                self.complain(diagnostic.note(format!("`i64` reaches to {}; a float is written with a point or `e`", i64::MAX)));
+                ExpKind::Error
+            }
+        }
+    }
+
+    fn float(&mut self, span: Span) -> ExpKind {
+        match self.slice(span).replace('_', "").parse::<f64>() {
+            Ok(value) if value.is_finite() => ExpKind::Float(value),
+            _ => {
+                let diagnostic = Diagnostic::error(span, "this number is too large");
+                self.complain(diagnostic.note(format!("`f64` reaches to {:e}", f64::MAX)));
+                ExpKind::Error
+            }
+        }
+    }
+
+    fn bad_number(&mut self, span: Span) -> ExpKind {
+        let text = self.slice(span);
+        let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+        let (number, rest) = text.split_at(digits);
+        let diagnostic = Diagnostic::error(span, format!("`{text}` is neither a number nor a name"));
+        self.complain(match rest {
+            "f64" | "f32" | "i64" | "i32" | "f" | "i" => diagnostic.note("a number takes the type its context wants and has no suffix"),
+            _ if number == "0" && rest.len() > 1 && rest.starts_with(['x', 'b', 'o']) => diagnostic.note("numbers are decimal"),
+            _ => diagnostic.note(format!("a product is written `{number} * {rest}`, and a name begins with a letter")),
+        });
+        ExpKind::Error
+    }
+
+    /// `(e)`, `(e : T)` or `(a, b)`
+    fn parenthesized(&mut self) -> Exp {
+        let start = self.span();
+        if self.peek(2) == Token::ParenClose && operator(self.peek(1)).is_some() {
+            return self.operator_function();
+        }
+        let opened = self.open(Token::ParenClose);
+        let (mut parts, comma) = self.list(opened, Token::ParenClose, "an operator, `,` or `)`", |parser| {
+            let exp = parser.expression();
+            if !parser.eat(Token::Colon) {
+                return exp;
+            }
+            let ty = parser.type_exp();
+            let span = exp.span.to(ty.span);
+            Exp { kind: ExpKind::Ascribe(Box::new(exp), ty), span }
+        });
+        let span = start.to(self.previous());
+        match parts.pop() {
+            None => {
+                self.report(Diagnostic::error(span, "there is no empty tuple").note("a tuple has at least two parts: `(a, b)`"));
+                Exp { kind: ExpKind::Error, span }
+            }
+            Some(part) if parts.is_empty() => {
+                if comma {
+                    self.complain(Diagnostic::error(span, "a tuple has at least two parts").note("leave out the `,`"));
+                }
+                Exp { span, ..part }
+            }
+            Some(part) => {
+                parts.push(part);
+                Exp { kind: ExpKind::Tuple(parts), span }
+            }
+        }
+    }
+
+    /// `{k -> v}` or `{(k, l) -> v}`
+    fn singleton(&mut self) -> Exp {
+        let start = self.span();
+        if self.peek(1) == Token::BraceClose || (self.peek(1) == Token::Name && self.peek(2) == Token::Colon) {
+            return self.record();
+        }
+        let opened = self.open(Token::BraceClose);
+        let key = self.operand(ADD);
+        if self.at(Token::Arrow) {
+            self.bump();
+        } else if matches!(self.token(), Token::FatArrow | Token::Colon | Token::Equals) {
+            let message = format!("a singleton has `->` between place and value, not {}", self.found());
+            self.complain(Diagnostic::error(self.span(), message).note("`{k -> v}` is `v` at `k` and zero elsewhere"));
+            self.bump();
+        } else {
+            let diagnostic = self.unexpected_after("`->`").label(opened, "in this singleton");
+            self.report(diagnostic.note("`{k -> v}` is `v` at `k` and zero elsewhere"));
+            self.skip_inside(Token::BraceClose, false);
+            self.close(opened, Token::BraceClose, "`}`");
+            return self.error_from(start);
+        }
+        let value = self.expression();
+        if self.at(Token::Comma) {
+            let diagnostic = Diagnostic::error(self.span(), "a singleton has one place");
+            self.report(diagnostic.note("add several: `{i -> a} + {j -> b}`"));
+            self.skip_inside(Token::BraceClose, false);
+        }
+        self.close(opened, Token::BraceClose, "an operator or `}`");
+        let keys = match key.kind {
+            ExpKind::Tuple(keys) => keys,
+            _ => vec![key],
+        };
+        Exp { kind: ExpKind::Singleton(keys, Box::new(value)), span: start.to(self.previous()) }
+    }
+
+    /// No expression begins here: says so, and steps over operators that cannot stand here.
+    fn no_expression(&mut self) -> Exp {
+        let start = self.span();
+        let mut diagnostic = Diagnostic::error(start, format!("expected an expression, found {}", self.found()));
+        if matches!(self.token(), Token::In | Token::Do | Token::While | Token::With | Token::Type) {
+            diagnostic = diagnostic.note(format!("{} is a keyword", self.found()));
+        }
+        self.report(diagnostic);
+        let skipped = self.at;
+        while operator(self.token()).is_some() && !self.at(Token::Equals) {
+            self.bump();
+        }
+        if self.at > skipped && self.begins_expression() {
+            return self.operand(NEGATE);
+        }
+        Exp { kind: ExpKind::Error, span: if self.at > skipped { start.to(self.previous()) } else { start } }
+    }
+}

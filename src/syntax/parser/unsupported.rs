@@ -1,0 +1,129 @@
+//! Constructs the language will have and this compiler does not understand yet. Each is read to its end, so that
+//! the rest of the text is still checked, and reported by name.
+
+use super::Parser;
+use crate::diagnostic::{Diagnostic, Span};
+use crate::syntax::ast::*;
+use crate::syntax::lexer::Token;
+
+impl Parser<'_> {
+    /// `what` with its verb: "lambdas are".
+    pub(super) fn unsupported(&mut self, span: Span, what: &str) {
+        self.complain(Diagnostic::error(span, format!("{what} not supported yet")));
+    }
+
+    /// `type Name = { field: T, ... }`
+    pub(super) fn record_type(&mut self) {
+        self.unsupported(self.span(), "type definitions are");
+        self.bump();
+        while !matches!(self.token(), Token::End | Token::Def | Token::Type) {
+            self.bump();
+        }
+    }
+
+    /// `#[name(...)]`
+    pub(super) fn annotation(&mut self) {
+        let start = self.bump();
+        if self.at(Token::BracketOpen) {
+            let opened = self.open(Token::BracketClose);
+            self.skip_inside(Token::BracketClose, false);
+            self.close(opened, Token::BracketClose, "`]`");
+        }
+        self.unsupported(start.to(self.previous()), "annotations are");
+    }
+
+    /// `|x, y| e`
+    pub(super) fn lambda(&mut self) -> Exp {
+        let start = self.bump();
+        while matches!(self.token(), Token::Name | Token::Comma) {
+            self.bump();
+        }
+        self.eat(Token::Bar);
+        self.unsupported(start.to(self.previous()), "lambdas are");
+        self.expression();
+        self.error_from(start)
+    }
+
+    /// `loop p = e for i in a..b do e`, `loop p = e while c do e`
+    pub(super) fn loop_exp(&mut self) -> Exp {
+        let start = self.bump();
+        self.unsupported(start, "`loop` is");
+        self.pattern();
+        self.equals("the first state");
+        self.expression();
+        if self.eat(Token::While) {
+            self.expression();
+            self.expect_do();
+        } else {
+            self.counted_loop();
+        }
+        self.expression();
+        self.error_from(start)
+    }
+
+    /// `with [i] = v` behind an array
+    pub(super) fn update(&mut self, start: Span) -> Exp {
+        let with = self.bump();
+        self.unsupported(with, "updates by `with` are");
+        if self.at(Token::BracketOpen) {
+            self.subscripts();
+        }
+        self.equals("the new value");
+        self.expression();
+        self.error_from(start)
+    }
+
+    /// `.name` or `.0` behind an expression
+    pub(super) fn field(&mut self, start: Span) -> Exp {
+        let dot = self.bump();
+        let span = dot.to(self.span());
+        match self.token() {
+            Token::Int | Token::Float => {
+                let diagnostic = Diagnostic::error(span, "the parts of a tuple have no numbers");
+                self.complain(diagnostic.note("take it apart with `let (a, b) = e;`"));
+            }
+            _ => self.unsupported(span, "record fields are"),
+        }
+        self.bump();
+        self.error_from(start)
+    }
+
+    /// `(+)`
+    pub(super) fn operator_function(&mut self) -> Exp {
+        let start = self.bump();
+        self.bump();
+        let end = self.bump();
+        self.unsupported(start.to(end), "operators as functions are");
+        self.error_from(start)
+    }
+
+    /// `{}` or `{name: e, ...}`
+    pub(super) fn record(&mut self) -> Exp {
+        let start = self.span();
+        let what = if self.peek(1) == Token::BraceClose { "empty dictionaries are" } else { "records are" };
+        self.skip_braces();
+        self.unsupported(start.to(self.previous()), what);
+        self.error_from(start)
+    }
+
+    pub(super) fn skip_braces(&mut self) {
+        let opened = self.open(Token::BraceClose);
+        self.skip_inside(Token::BraceClose, false);
+        self.close(opened, Token::BraceClose, "`}`");
+    }
+
+    /// The index pattern of `sum (j, v) in row. e`, up to the `.`
+    pub(super) fn stored_entries(&mut self) {
+        let start = self.span();
+        self.pattern();
+        self.unsupported(start.to(self.previous()), "binders over stored entries are");
+        self.eat(Token::In);
+        let in_range = std::mem::replace(&mut self.in_range, true);
+        self.expression();
+        self.in_range = in_range;
+    }
+
+    pub(super) fn error_from(&self, start: Span) -> Exp {
+        Exp { kind: ExpKind::Error, span: start.to(self.previous()) }
+    }
+}
