@@ -11,6 +11,9 @@ use logos::{Filter, Logos};
 pub enum Token {
     #[regex("[A-Za-z_][A-Za-z0-9_]*")]
     Name,
+    /// A name with letters beyond ASCII; `tokenize` reports it and makes it a `Name`.
+    #[regex(r"[\p{L}_][\p{L}\p{N}_]*", priority = 1)]
+    ForeignName,
     #[regex("[0-9][0-9_]*", priority = 5)]
     Int,
     #[regex(r"[0-9][0-9_]*\.[0-9][0-9_]*([eE][+-]?[0-9]+)?", priority = 6)]
@@ -192,6 +195,11 @@ pub fn tokenize(source: u32, text: &str) -> (Vec<(Token, Span)>, Vec<Diagnostic>
                 tokens.push((Token::Minus, Span { end: span.start + 1, ..span }));
                 tokens.push((Token::Minus, Span { start: span.start + 1, ..span }));
             }
+            Ok(Token::ForeignName) => {
+                let diagnostic = Diagnostic::error(span, format!("the name `{}` has letters that names cannot have", &text[range]));
+                diagnostics.push(diagnostic.note("names consist of the letters `a` to `z` and `A` to `Z`, digits and `_`"));
+                tokens.push((Token::Name, span));
+            }
             Ok(token) => tokens.push((token, span)),
             Err(()) => match tokens.last_mut() {
                 Some((Token::Bad, last)) if last.end == span.start => last.end = span.end,
@@ -220,11 +228,10 @@ fn bad_characters(span: Span, text: &str) -> Diagnostic {
         '→' => diagnostic.note("write `->`"),
         '·' | '×' | '⋅' => diagnostic.note("a product is written `a * b`"),
         '−' | '–' => diagnostic.note("minus is written `-`"),
-        '∑' | 'Σ' => diagnostic.note("a sum is written `sum i. e`"),
+        '∑' => diagnostic.note("a sum is written `sum i. e`"),
         '"' | '\'' => diagnostic.note("there are no strings, and names end in a letter, a digit or `_`"),
         '@' => diagnostic.note("a matrix product is written `for i, j. sum k. A[i, k] * B[k, j]`"),
         '?' => diagnostic.note("a choice is written `if c then a else b`"),
-        _ if first.is_alphabetic() => diagnostic.note("names consist of the letters `A` to `z`, digits and `_`"),
         _ if first.is_whitespace() => diagnostic.note("only spaces, tabs and line ends may stand between words"),
         _ => diagnostic,
     }

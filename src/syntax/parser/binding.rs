@@ -76,7 +76,8 @@ impl Parser<'_> {
         }
         if self.on_new_line() && self.begins_expression() {
             let diagnostic = Diagnostic::error(self.behind(), "missing `;` after this binding");
-            self.report(diagnostic.label(start, "the binding begins here").note("write `let x = e; body`"));
+            let diagnostic = diagnostic.here("a `;` belongs here").label(start, "the binding begins here");
+            self.report(diagnostic.note("write `let x = e; body`"));
             return;
         }
         let diagnostic = self.unexpected_after("an operator or `;`").label(start, "in this binding");
@@ -239,6 +240,18 @@ impl Parser<'_> {
             self.complain(Diagnostic::error(self.span(), "no `;` stands before `else`").note("`;` ends a `let` binding"));
             self.bump();
         }
+        if self.at(Token::Name) && matches!(self.slice(self.span()), "elif" | "elsif" | "elseif") {
+            let message = format!("{} is written `else if`", self.found());
+            self.complain(Diagnostic::error(self.span(), message));
+            if self.nesting >= MAX_NESTING {
+                return self.too_deep(start);
+            }
+            self.nesting += 1;
+            let no = self.branch();
+            self.nesting -= 1;
+            self.height += 1;
+            return Exp { span: start.to(no.span), kind: ExpKind::If(Box::new(condition), Box::new(yes), Some(Box::new(no))) };
+        }
         let no = self.eat(Token::Else).then(|| Box::new(self.expression()));
         Exp { kind: ExpKind::If(Box::new(condition), Box::new(yes), no), span: start.to(self.previous()) }
     }
@@ -260,6 +273,9 @@ impl Parser<'_> {
         if !self.eat(Token::For) {
             let message = format!("expected `for` and the loop's index, found {}", self.found());
             self.report(Diagnostic::error(self.span(), message).note("write `.. for i in 0..n do e`"));
+            let end = Exp { kind: ExpKind::Error, span: self.behind() };
+            self.eat(Token::Do);
+            return IndexBinding { name: Name { text: "_".into(), span: end.span }, range: Some((end.clone(), end)) };
         }
         let mut index = self.index_binding();
         if index.range.is_none() {

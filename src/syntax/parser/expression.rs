@@ -108,12 +108,25 @@ impl Parser<'_> {
                 None => ExpKind::Binary(op, span, Box::new(left), Box::new(right)),
                 Some(first) => {
                     let diagnostic = Diagnostic::error(span, "comparisons cannot be chained");
-                    self.complain(diagnostic.label(first, "the first comparison").note("write `a < b and b < c`"));
+                    let note = self.unchained(&left, span, &right);
+                    self.complain(diagnostic.label(first, "the first comparison").note(note));
                     ExpKind::Error
                 }
             };
             left = Exp { kind, span: whole };
         }
+    }
+
+    /// How to write `a < b < c`, in its own words if they are few.
+    fn unchained(&self, left: &Exp, op: Span, right: &Exp) -> String {
+        if let ExpKind::Binary(_, _, _, middle) = &left.kind {
+            let middle = self.slice(middle.span);
+            let text = format!("{} and {middle} {} {}", self.slice(left.span), self.slice(op), self.slice(right.span));
+            if text.len() <= 80 && !text.contains('\n') {
+                return format!("write `{text}`");
+            }
+        }
+        "write `a < b and b < c`".into()
     }
 
     fn previous_is_int(&self) -> bool {

@@ -410,6 +410,7 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
+        let expected = if items.is_empty() { "a closing bracket" } else { expected };
         self.close(opened, close, expected);
         (items, comma)
     }

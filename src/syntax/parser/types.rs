@@ -14,17 +14,16 @@ impl Parser<'_> {
             return TypeExp { kind: TypeKind::Error, span: start };
         }
         self.nesting += 1;
-        let kind = self.type_kind(start);
-        self.nesting -= 1;
-        self.height += 1;
-        let ty = TypeExp { kind, span: start.to(self.previous().max(start)) };
+        let mut kind = self.type_kind(start);
         if self.at(Token::Arrow) {
             self.unsupported(self.span(), "function types are");
             self.bump();
             self.type_exp();
-            return TypeExp { kind: TypeKind::Error, span: start.to(self.previous()) };
+            kind = TypeKind::Error;
         }
-        ty
+        self.nesting -= 1;
+        self.height += 1;
+        TypeExp { kind, span: start.to(self.previous().max(start)) }
     }
 
     fn type_kind(&mut self, start: Span) -> TypeKind {
