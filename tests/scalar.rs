@@ -336,3 +336,91 @@ fn gamma_functions_have_their_known_values() {
     assert_eq!(polygamma(1, f64::INFINITY), 0.0);
     assert_eq!(polygamma(0, 1.5), digamma(1.5));
 }
+
+fn c_literal(lit: Lit) -> String {
+    match lit {
+        Lit::F64(x) if x.is_nan() => "((double)NAN)".into(),
+        Lit::F64(x) if x.is_infinite() => format!("({}INFINITY)", if x > 0.0 { "" } else { "-" }),
+        Lit::F64(x) => format!("({x:?})"),
+        Lit::I64(i64::MIN) => "INT64_MIN".into(),
+        Lit::I64(x) => format!("((int64_t){x}LL)"),
+        Lit::Bool(x) => format!("{}", x as i32),
+    }
+}
+
+/// Every row's C gives the row's value, at sampled and at special arguments.
+#[test]
+fn c_agrees_with_the_values() {
+    let mut numbers = Numbers(3);
+    let special_floats = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    let special_ints = [0, 1, -1, 2, 3, 4, -2, 7, -7, 1023, i64::MAX, i64::MIN];
+    let mut calls: Vec<(Op, Vec<Lit>, Lit, String)> = vec![];
+    for op in Op::ALL {
+        for case in op.cases() {
+            let mut points: Vec<Vec<Lit>> = (0..20).map(|_| numbers.sample(case)).collect();
+            let mut special = vec![vec![]];
+            for kind in case.args() {
+                let values: Vec<Lit> = match kind {
+                    Scalar::F64 => special_floats.map(Lit::F64).to_vec(),
+                    Scalar::I64 => special_ints.map(Lit::I64).to_vec(),
+                    Scalar::Bool => vec![Lit::Bool(false), Lit::Bool(true)],
+                };
+                special = special.into_iter().flat_map(|p| values.iter().map(move |v| [p.clone(), vec![*v]].concat())).collect();
+            }
+            // The order of a polygamma function is a small number.
+            points.extend(special.into_iter().filter(|p| op != Op::Polygamma || matches!(p[0], Lit::I64(-2..=7))));
+            for args in points {
+                let Ok(wanted) = op.eval(&args) else { continue };
+                // Through volatile variables, so that no constant is folded.
+                let code = op.c_template(case.args()).replace("{0}", "x").replace("{1}", "y");
+                let names = ["x", "y"].iter().zip(&args).map(|(name, arg)| {
+                    let ty = match arg.scalar() {
+                        Scalar::F64 => "double",
+                        Scalar::I64 => "int64_t",
+                        Scalar::Bool => "int",
+                    };
+                    format!("volatile {ty} {name} = {};", c_literal(*arg))
+                });
+                let print = match wanted {
+                    Lit::F64(_) => format!("out_double({code});"),
+                    Lit::I64(_) | Lit::Bool(_) => format!("printf(\"%lld\\n\", (long long){code});"),
+                };
+                let line = format!("{{ {} {print} }}", names.collect::<Vec<_>>().join(" "));
+                calls.push((op, args, wanted, line));
+            }
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (source, binary) = (folder.path().join("rows.c"), folder.path().join("rows"));
+    let header = concat!(env!("CARGO_MANIFEST_DIR"), "/src/runtime/support/iverson_math.h");
+    let mut text = format!("#include \"{header}\"\n#include <stdio.h>\n#include <string.h>\n");
+    text += "static void out_double(double x) { unsigned long long b; memcpy(&b, &x, 8); printf(\"%llu\\n\", b); }\n";
+    let mut main = String::from("int main(void) {\n");
+    for (chunk, lines) in calls.chunks(200).enumerate() {
+        let body: String = lines.iter().map(|c| format!("    {}\n", c.3)).collect();
+        text += &format!("static void part{chunk}(void) {{\n{body}}}\n");
+        main += &format!("    part{chunk}();\n");
+    }
+    std::fs::write(&source, text + &main + "    return 0;\n}\n").unwrap();
+    let compiled = std::process::Command::new("cc")
+        .args(["-O1", "-fwrapv", "-Wall", "-Wextra", "-Wno-unused-function", "-Werror", "-std=gnu99", "-o"])
+        .args([&binary, &source])
+        .arg("-lm")
+        .output()
+        .unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let output = String::from_utf8(std::process::Command::new(&binary).output().unwrap().stdout).unwrap();
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines.len(), calls.len());
+    for ((op, args, wanted, _), line) in calls.iter().zip(lines) {
+        let same = match *wanted {
+            Lit::F64(w) => {
+                let got = f64::from_bits(line.parse().unwrap());
+                got.to_bits() == w.to_bits() || (got.is_nan() && w.is_nan()) || (got - w).abs() <= 1e-13 * w.abs()
+            }
+            Lit::I64(w) => line.parse::<i64>().unwrap() == w,
+            Lit::Bool(w) => (line != "0") == w,
+        };
+        assert!(same, "{op:?}{args:?} is {wanted:?}, in C {line}");
+    }
+}
