@@ -4,9 +4,30 @@
 //! is an expression in one unknown size (`[n + 1]`) is solved for it.
 
 use crate::ir::{FunctionId, Program, Size, Type, Var};
+use crate::types::Lit;
 use crate::types::describe::describe_shape;
-use crate::value::{Error, Value};
+use crate::value::array::describe_dimensions;
+use crate::value::{Array, Error, Value};
 use rustc_hash::FxHashMap;
+
+/// What a parameter can be bound to: values, however they are held.
+pub trait Argument: Sized {
+    fn view(&self) -> View<'_, Self>;
+}
+pub enum View<'a, T> {
+    Scalar(Lit),
+    Array(&'a Array),
+    Tuple(&'a [T]),
+}
+impl Argument for Value {
+    fn view(&self) -> View<'_, Value> {
+        match self {
+            Value::Scalar(lit) => View::Scalar(*lit),
+            Value::Array(array) => View::Array(array),
+            Value::Tuple(parts) => View::Tuple(parts),
+        }
+    }
+}
 
 /// The sizes of a call, and the values of its `i64` parameters.
 pub type Sizes = FxHashMap<Var, i64>;
@@ -40,13 +61,13 @@ pub fn parameter(program: &Program, param: Var) -> String {
 }
 
 /// The sizes that values give to a function's parameters, or what does not fit.
-pub fn sizes(program: &Program, id: FunctionId, values: &[Value]) -> Result<Sizes, Error> {
+pub fn sizes(program: &Program, id: FunctionId, values: &[impl Argument]) -> Result<Sizes, Error> {
     let f = program.function(id);
     assert_eq!(f.params.len(), values.len(), "one value for each parameter of {}", f.name);
     let mut binder = Binder { program, unknown: &f.sizes, sizes: Sizes::default(), bound_by: FxHashMap::default(), axes: vec![] };
     for (param, value) in f.params.iter().zip(values) {
         let name = program.vars.name(*param);
-        if let Some(k) = value.as_i64() {
+        if let View::Scalar(Lit::I64(k)) = value.view() {
             binder.sizes.insert(*param, k);
             binder.bound_by.insert(*param, format!("`{name}`"));
         }
@@ -54,6 +75,14 @@ pub fn sizes(program: &Program, id: FunctionId, values: &[Value]) -> Result<Size
     }
     binder.solve()?;
     Ok(binder.sizes)
+}
+
+fn describe<T>(view: &View<'_, T>) -> String {
+    match view {
+        View::Scalar(lit) => Value::Scalar(*lit).describe(),
+        View::Array(array) => format!("{} of {}", describe_dimensions(&array.shape), array.scalar().name()),
+        View::Tuple(parts) => format!("a tuple of {}", parts.len()),
+    }
 }
 
 /// One axis of an argument.
@@ -80,16 +109,16 @@ impl Binder<'_> {
     }
 
     /// Notes every axis, and checks that kinds agree.
-    fn collect(&mut self, argument: String, ty: &Type, value: &Value) -> Result<(), Error> {
-        let fits = match (ty, value) {
-            (Type::Scalar(s), Value::Scalar(lit)) => *s == lit.scalar(),
-            (Type::Array(types, s), Value::Array(a)) if *s == a.scalar() && types.len() == a.rank() => {
+    fn collect(&mut self, argument: String, ty: &Type, value: &impl Argument) -> Result<(), Error> {
+        let fits = match (ty, value.view()) {
+            (Type::Scalar(s), View::Scalar(lit)) => *s == lit.scalar(),
+            (Type::Array(types, s), View::Array(a)) if *s == a.scalar() && types.len() == a.rank() => {
                 for axis in 0..types.len() {
                     self.axes.push(Axis { argument: argument.clone(), types: types.clone(), shape: a.shape.clone(), axis });
                 }
                 true
             }
-            (Type::Tuple(types), Value::Tuple(parts)) if types.len() == parts.len() => {
+            (Type::Tuple(types), View::Tuple(parts)) if types.len() == parts.len() => {
                 for (k, (ty, part)) in types.iter().zip(parts).enumerate() {
                     self.collect(format!("{argument}.{k}"), ty, part)?;
                 }
@@ -98,7 +127,11 @@ impl Binder<'_> {
             _ => false,
         };
         let expected = || ty.describe(&|v| self.name(v));
-        if fits { Ok(()) } else { Err(Error::new(format!("argument `{argument}`: expected {}, got {}", expected(), value.describe()))) }
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::new(format!("argument `{argument}`: expected {}, got {}", expected(), describe(&value.view()))))
+        }
     }
 
     fn solve(&mut self) -> Result<(), Error> {
@@ -244,7 +277,6 @@ mod tests {
     use super::*;
     use crate::diagnostic::Span;
     use crate::ir::{Body, Function, Scalar, build};
-    use crate::value::Array;
 
     /// A function of parameters whose shapes are given in the sizes `n` and `m`.
     fn program(params: impl Fn(&Size, &Size) -> Vec<(&'static str, Type)>) -> Program {

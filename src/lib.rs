@@ -11,3 +11,4 @@ pub mod value;
 pub mod ir;
 pub mod bind;
 pub mod syntax;
+pub mod interpret;
