@@ -139,11 +139,14 @@ fn floor_boundary(text: &str, offset: u32) -> usize {
     at
 }
 
+/// More messages than this help nobody; the rest is only counted.
+const MAX_DRAWN: usize = 50;
+
 /// Draws the diagnostics one after another, in the order given. Without colour the result is plain text.
 pub fn render(diagnostics: &[Diagnostic], sources: &Sources, color: bool) -> String {
     let mut drawn = Drawn { sources, texts: sources.files.iter().map(|(_, text)| ariadne::Source::from(text.as_str())).collect() };
     let mut bytes = Vec::new();
-    for diagnostic in diagnostics {
+    for diagnostic in diagnostics.iter().take(MAX_DRAWN) {
         let known = |label: &&Label| (label.span.source as usize) < sources.files.len();
         let mut labels: Vec<&Label> = diagnostic.labels.iter().filter(known).collect();
         let main = labels.first().map_or((0, 0..0), |label| (label.span.source, sources.characters(label.span)));
@@ -171,8 +174,12 @@ pub fn render(diagnostics: &[Diagnostic], sources: &Sources, color: bool) -> Str
         }
         report.finish().write(&mut drawn, &mut bytes).expect("writing to memory does not fail");
     }
-    let text = String::from_utf8_lossy(&bytes);
-    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    let drawn = String::from_utf8_lossy(&bytes);
+    let mut text: String = drawn.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    if diagnostics.len() > MAX_DRAWN {
+        text.push_str(&format!("{} more messages are not shown\n", diagnostics.len() - MAX_DRAWN));
+    }
+    text
 }
 
 /// The texts with their lines counted, under their numbers, as ariadne asks for them.

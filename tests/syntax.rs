@@ -228,6 +228,16 @@ Warning: `g` hides another
 }
 
 #[test]
+fn many_messages_are_counted() {
+    let text = "def f(x: f64) -> f64 = x;\n".repeat(60);
+    let (_, diagnostics) = parse(0, &text);
+    assert_eq!(diagnostics.len(), 60);
+    let said = said(&diagnostics, &text);
+    assert_eq!(said.matches("Error").count(), 50);
+    assert!(said.ends_with("\n10 more messages are not shown\n"));
+}
+
+#[test]
 fn deep_nesting_is_reported() {
     let many = |text: &str| text.repeat(100_000);
     let texts = [
