@@ -12,3 +12,4 @@ pub mod ir;
 pub mod bind;
 pub mod syntax;
 pub mod interpret;
+pub mod cost;
