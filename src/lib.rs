@@ -11,5 +11,6 @@ pub mod value;
 pub mod ir;
 pub mod bind;
 pub mod syntax;
+pub mod check;
 pub mod interpret;
 pub mod cost;
