@@ -14,3 +14,6 @@ pub mod syntax;
 pub mod check;
 pub mod interpret;
 pub mod cost;
+pub mod differentiate;
+pub mod optimize;
+pub mod pipeline;
