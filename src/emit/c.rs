@@ -1,0 +1,372 @@
+//! Loops -> C99 with OpenMP: one translation unit with one entry and the query of its workspace.
+
+use super::c_family::{Names, UNARY, identifier, type_name};
+use crate::fault::Fault;
+use crate::loops::*;
+use crate::scalar::Op;
+use crate::types::Scalar;
+use std::fmt::Write;
+
+/// Rises when callers have to change.
+pub const ABI_VERSION: i32 = 1;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Style {
+    /// Count operations in the context.
+    pub count: bool,
+    /// No vector maths: every call is the scalar library's.
+    pub strict: bool,
+}
+
+/// The name of a kernel's entry.
+pub fn entry_name(kernel: &Kernel) -> String {
+    format!("iv_{}", identifier(&kernel.name))
+}
+
+/// The kernel as C.
+pub fn c(kernel: &Kernel, style: Style) -> String {
+    let mut emitter = Emitter { names: Names::new(kernel), style, out: String::new(), depth: 0 };
+    emitter.unit();
+    emitter.out
+}
+
+struct Emitter<'a> {
+    names: Names<'a>,
+    style: Style,
+    out: String,
+    depth: usize,
+}
+
+macro_rules! line {
+    ($self:ident, $($arg:tt)*) => {{
+        let text = format!($($arg)*);
+        $self.line(&text);
+    }};
+}
+
+impl Emitter<'_> {
+    fn line(&mut self, text: &str) {
+        let pad = if text.is_empty() { String::new() } else { "    ".repeat(self.depth) };
+        let _ = writeln!(self.out, "{pad}{text}");
+    }
+    fn e(&self, e: &Expr) -> String {
+        self.names.expr(e)
+    }
+
+    fn unit(&mut self) {
+        let kernel = self.names.kernel;
+        let entry = entry_name(kernel);
+        self.describe(&entry);
+        if self.style.strict {
+            self.line("#define IV_STRICT 1");
+        }
+        self.line("#include \"iverson.h\"");
+        self.line("");
+        line!(self, "const int32_t {entry}_abi = {ABI_VERSION};");
+        self.line("");
+        self.plan(&entry);
+        line!(
+            self,
+            "int32_t {entry}(const int64_t *sizes, const void *const *inputs, void *const *outputs, void *work, iv_context *context)"
+        );
+        self.line("{");
+        self.depth = 1;
+        self.line("iv_context fallback = {0};");
+        self.line("if (!context) context = &fallback;");
+        self.line("int32_t status = 0;");
+        self.arguments();
+        for (k, output) in kernel.outputs.iter().enumerate() {
+            line!(self, "{} *restrict {} = outputs[{k}];", type_name(output.scalar), self.names.buffer(output.buffer));
+        }
+        if !kernel.arena.is_empty() {
+            line!(self, "int64_t slot[{}];", kernel.arena.len());
+            line!(self, "{entry}_plan(sizes, inputs, slot);");
+        }
+        if kernel.reserves > 0 {
+            line!(self, "iv_reserve reserves[{}] = {{{{0}}}};", kernel.reserves);
+        }
+        self.line("");
+        kernel.body.iter().for_each(|s| self.stmt(s));
+        self.line("");
+        if kernel.body.iter().any(can_fail) {
+            self.depth = 0;
+            self.line("iv_done:");
+            self.depth = 1;
+        }
+        if kernel.reserves > 0 {
+            line!(self, "iv_release(reserves, {});", kernel.reserves);
+        }
+        self.line("(void)sizes, (void)inputs, (void)outputs, (void)work, (void)context;");
+        self.line("return status;");
+        self.depth = 0;
+        self.line("}");
+    }
+
+    fn describe(&mut self, entry: &str) {
+        let kernel = self.names.kernel;
+        let list = |items: Vec<String>| if items.is_empty() { "none".to_string() } else { items.join(", ") };
+        let sizes = list(kernel.sizes.iter().map(|l| kernel.local(*l).name.clone()).collect());
+        let inputs = kernel.inputs.iter().map(|input| match input {
+            Input::Scalar(l) => format!("{}: {}", kernel.local(*l).name, kernel.local(*l).scalar.name()),
+            Input::Array(b) => format!("{}: [..]{}", kernel.buffer(*b).name, kernel.buffer(*b).scalar.name()),
+        });
+        let inputs = list(inputs.collect());
+        let outputs = list(kernel.outputs.iter().map(|o| format!("{}: {}", kernel.buffer(o.buffer).name, o.scalar.name())).collect());
+        line!(self, "/* {}, made by Iverson.", kernel.name);
+        line!(self, " *");
+        line!(self, " * `{entry}` may be called by several threads at once. Arrays are dense and row-major.");
+        line!(self, " * sizes: {sizes}");
+        line!(self, " * inputs, each by pointer: {inputs}");
+        line!(self, " * outputs, owned by the caller and apart from the inputs: {outputs}");
+        line!(self, " * work: `{entry}_work(sizes, inputs)` bytes (-1 if that is too many), aligned to 64, to be used freely");
+        line!(self, " * context: how to run, and where the error goes; may be null. The status is 0 or the error's code. */");
+    }
+
+    /// The sizes and inputs as locals.
+    fn arguments(&mut self) {
+        let kernel = self.names.kernel;
+        self.scalar_arguments();
+        for (k, input) in kernel.inputs.iter().enumerate() {
+            if let Input::Array(b) = input {
+                line!(self, "const {} *restrict {} = inputs[{k}];", type_name(kernel.buffer(*b).scalar), self.names.buffer(*b));
+            }
+        }
+    }
+    fn scalar_arguments(&mut self) {
+        let kernel = self.names.kernel;
+        for (k, n) in kernel.sizes.iter().enumerate() {
+            line!(self, "const int64_t {} = sizes[{k}];", self.names.local(*n));
+        }
+        for (k, input) in kernel.inputs.iter().enumerate() {
+            if let Input::Scalar(l) = input {
+                let ty = type_name(kernel.local(*l).scalar);
+                line!(self, "const {ty} {} = *(const {ty} *)inputs[{k}];", self.names.local(*l));
+            }
+        }
+    }
+
+    /// Where the slots of the arena begin, and how long it is. Sizes that are too large saturate.
+    fn plan(&mut self, entry: &str) {
+        let kernel = self.names.kernel;
+        if !kernel.arena.is_empty() {
+            line!(self, "static int64_t {entry}_plan(const int64_t *sizes, const void *const *inputs, int64_t *slot)");
+            self.line("{");
+            self.depth = 1;
+            self.scalar_arguments();
+            self.line("int64_t end = 0;");
+            for (k, slot) in kernel.arena.iter().enumerate() {
+                let start = slot.behind.iter().fold("0".to_string(), |start, s| match start.as_str() {
+                    "0" => format!("end_{s}"),
+                    _ => format!("iv_int_max({start}, end_{s})"),
+                });
+                line!(self, "slot[{k}] = {start};");
+                let count = self.saturating(&slot.count);
+                line!(self, "const int64_t end_{k} = iv_slot_end(slot[{k}], {count}, sizeof({}));", type_name(slot.scalar));
+                line!(self, "end = iv_int_max(end, end_{k});");
+            }
+            self.line("(void)sizes, (void)inputs;");
+            self.line("return end;");
+            self.depth = 0;
+            self.line("}");
+            self.line("");
+        }
+        line!(self, "int64_t {entry}_work(const int64_t *sizes, const void *const *inputs)");
+        self.line("{");
+        self.depth = 1;
+        if kernel.arena.is_empty() {
+            self.line("(void)sizes, (void)inputs;");
+            self.line("return 0;");
+        } else {
+            line!(self, "int64_t slot[{}];", kernel.arena.len());
+            line!(self, "const int64_t end = {entry}_plan(sizes, inputs, slot);");
+            self.line("return end <= IV_MOST_BYTES ? end : -1;");
+        }
+        self.depth = 0;
+        self.line("}");
+        self.line("");
+    }
+    /// Integer arithmetic that saturates instead of wrapping, and is total.
+    fn saturating(&self, e: &Expr) -> String {
+        match e {
+            Expr::Op(op, args) => {
+                let function = match op {
+                    Op::Add => "iv_saturating_add",
+                    Op::Sub => "iv_saturating_sub",
+                    Op::Mul => "iv_saturating_mul",
+                    Op::Neg => "iv_saturating_neg",
+                    Op::IDiv => "iv_saturating_div",
+                    Op::IMod => "iv_saturating_mod",
+                    Op::Min => "iv_int_min",
+                    Op::Max => "iv_int_max",
+                    other => panic!("emit: {other:?} in a size"),
+                };
+                let args: Vec<String> = args.iter().map(|a| self.saturating(a)).collect();
+                format!("{function}({})", args.join(", "))
+            }
+            Expr::Lit(_) | Expr::Local(_) | Expr::Load(..) | Expr::Partial(..) | Expr::Select(..) => self.e(e),
+        }
+    }
+
+    fn block(&mut self, stmts: &[Stmt]) {
+        self.depth += 1;
+        stmts.iter().for_each(|s| self.stmt(s));
+        self.depth -= 1;
+    }
+
+    fn target(&self, t: &Target) -> String {
+        match t {
+            Target::Local(l) => self.names.local(*l).to_string(),
+            Target::Place(b, offset) => format!("{}[{}]", self.names.buffer(*b), self.e(offset)),
+        }
+    }
+    /// The address of an offset of a buffer.
+    fn address(&self, b: Buffer, offset: &Expr) -> String {
+        let name = self.names.buffer(b);
+        if offset.as_int() == Some(0) { name.to_string() } else { format!("{name} + {}", self.names.at_level(offset, UNARY)) }
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        let kernel = self.names.kernel;
+        match s {
+            Stmt::Let(l, e) => {
+                line!(self, "const {} {} = {};", type_name(kernel.local(*l).scalar), self.names.local(*l), self.e(e))
+            }
+            Stmt::Var(l, e) => line!(self, "{} {} = {};", type_name(kernel.local(*l).scalar), self.names.local(*l), self.e(e)),
+            Stmt::Set(t, e) => line!(self, "{} = {};", self.target(t), self.e(e)),
+            Stmt::Add(t, e) => line!(self, "{} += {};", self.target(t), self.e(e)),
+            Stmt::Loop(l) => self.looping(l),
+            Stmt::If(p, yes, no) => {
+                line!(self, "if ({}) {{", self.e(p));
+                self.block(yes);
+                if !no.is_empty() {
+                    self.line("} else {");
+                    self.block(no);
+                }
+                self.line("}");
+            }
+            Stmt::Allocate(b, count) => self.allocate(*b, count),
+            Stmt::Zero(b, offset, count) => {
+                let size = self.bytes(*b, count);
+                line!(self, "memset({}, 0, {size});", self.address(*b, offset))
+            }
+            Stmt::Copy(to, at, from, from_at, count) => {
+                let size = self.bytes(*to, count);
+                line!(self, "memcpy({}, {}, {size});", self.address(*to, at), self.address(*from, from_at))
+            }
+            Stmt::Check(check) => self.check(check),
+            Stmt::Count(c) => {
+                if self.style.count {
+                    for (name, n) in [("additions", c.additions), ("multiplications", c.multiplications), ("calls", c.calls)] {
+                        if n != 0 {
+                            line!(self, "context->{name} += {n};");
+                        }
+                    }
+                }
+            }
+            Stmt::Gemm(g) => self.gemm(g),
+        }
+    }
+
+    fn bytes(&self, b: Buffer, count: &Expr) -> String {
+        format!("sizeof({}) * {}", type_name(self.names.kernel.buffer(b).scalar), self.names.at_level(count, UNARY))
+    }
+
+    fn looping(&mut self, l: &Loop) {
+        let index = self.names.local(l.index).to_string();
+        let mut hi = self.e(&l.hi);
+        // The bound is evaluated once, also where it reads memory.
+        let fixed = l.hi.is_atom();
+        if !fixed {
+            line!(self, "const int64_t {index}_end = {hi};");
+            hi = format!("{index}_end");
+        }
+        if l.schedule == Schedule::Vector {
+            let clauses = self.reduction_clauses(&l.order);
+            line!(self, "#pragma omp simd{clauses}");
+        }
+        line!(self, "for (int64_t {index} = {}; {index} < {hi}; {index}++) {{", self.e(&l.lo));
+        self.block(&l.body);
+        self.line("}");
+    }
+
+    fn reduction_clauses(&self, order: &Order) -> String {
+        let locals = match order {
+            Order::Reduction(locals) | Order::Accumulation(locals) => locals.as_slice(),
+            Order::Sequential | Order::Independent => &[],
+        };
+        let clause = |(local, combine): &(Local, Combine)| {
+            let float = self.names.kernel.local(*local).scalar == Scalar::F64;
+            let operation = match (combine, float) {
+                (Combine::Add, _) => "+",
+                (Combine::Mul, _) => "*",
+                (Combine::Max, true) => "iv_max",
+                (Combine::Max, false) => "max",
+                (Combine::Min, true) => "iv_min",
+                (Combine::Min, false) => "min",
+                (Combine::And, _) => "&&",
+                (Combine::Or, _) => "||",
+            };
+            format!(" reduction({operation}:{})", self.names.local(*local))
+        };
+        locals.iter().map(clause).collect()
+    }
+
+    fn allocate(&mut self, b: Buffer, count: &Expr) {
+        let info = self.names.kernel.buffer(b);
+        let (ty, name) = (type_name(info.scalar), self.names.buffer(b).to_string());
+        match info.home {
+            Home::Stack(n) => line!(self, "{ty} {name}[{n}];"),
+            Home::Arena(slot) => line!(self, "{ty} *{name} = ({ty} *)((char *)work + slot[{slot}]);"),
+            Home::Reserve(k) => {
+                line!(self, "{ty} *{name} = iv_reserve_bytes(&reserves[{k}], {}, sizeof({ty}));", self.e(count));
+                line!(self, "if (!{name}) {{ status = iv_fail(context, IV_NO_MEMORY, 0, 0, -1); goto iv_done; }}");
+            }
+            Home::Input(_) | Home::Output(_) | Home::Unplanned => panic!("emit: {name} is not allocated"),
+        }
+    }
+
+    fn check(&mut self, check: &Check) {
+        let (bad, code, a, b, site) = match check {
+            Check::Read { index, size, site } | Check::Key { index, size, site } => {
+                let (i, n) = (self.names.at_level(index, UNARY), self.names.at_level(size, UNARY));
+                (format!("(uint64_t){i} >= (uint64_t){n}"), Fault::INDEX_OUT_OF_RANGE, self.e(index), self.e(size), *site as i64)
+            }
+            Check::NotEmpty { lo, hi, .. } => {
+                let bad = format!("{} >= {}", self.names.at_level(lo, UNARY), self.names.at_level(hi, UNARY));
+                (bad, Fault::NOTHING_TO_CHOOSE, "0".into(), "0".into(), -1)
+            }
+            Check::Defined(op, args) => {
+                let last = self.names.at_level(args.last().expect("operations have operands"), UNARY);
+                match op {
+                    Op::Pow => (format!("{last} < 0"), Fault::NEGATIVE_EXPONENT, last, "0".into(), -1),
+                    Op::ToI64 => (format!("!iv_has_int({last})"), Fault::NO_INTEGER, format!("iv_bits({last})"), "0".into(), -1),
+                    _ => (format!("{last} == 0"), Fault::DIVISION_BY_ZERO, "0".into(), "0".into(), -1),
+                }
+            }
+        };
+        line!(self, "if (IV_UNLIKELY({bad})) {{ status = iv_fail(context, {code}, {a}, {b}, {site}); goto iv_done; }}");
+    }
+
+    fn gemm(&mut self, g: &Gemm) {
+        let (m, n, k) = (self.e(&g.rows), self.e(&g.columns), self.e(&g.depth));
+        let matrix = |m: &Matrix| format!("{}, {}, {}", self.address(m.buffer, &m.offset), self.e(&m.row_stride), self.e(&m.column_stride));
+        let (dest, left, right) = (matrix(&g.dest), matrix(&g.left), matrix(&g.right));
+        line!(self, "if (context->gemm && iv_is_large({m}, {n}, {k})) {{");
+        self.depth += 1;
+        line!(
+            self,
+            "context->gemm({m}, {n}, {k}, {dest}, {left}, {right}, {}, {}, context->threads);",
+            self.e(&g.scale),
+            g.accumulate as i32
+        );
+        self.depth -= 1;
+        self.line("} else {");
+        self.block(&g.otherwise);
+        self.line("}");
+    }
+}
+
+/// Whether the statement may end the call.
+fn can_fail(s: &Stmt) -> bool {
+    matches!(s, Stmt::Check(_) | Stmt::Allocate(..)) || s.blocks().iter().any(|b| b.iter().any(can_fail))
+}

@@ -1,0 +1,400 @@
+//! The loop IR: what a target executes.
+//!
+//! A kernel is a block of statements over scalar locals and flat buffers. Arrays are row-major stretches of a buffer,
+//! so an access is a buffer and one offset. A block is a scope: a local or buffer lives from its definition to the end
+//! of the block it is defined in. Nothing here is particular to a host: a schedule says how a loop runs, and the
+//! targets in `emit` spell it.
+
+pub mod print;
+pub mod verify;
+
+pub use crate::ir::Site;
+use crate::scalar::Op;
+use crate::types::{Lit, Scalar};
+
+/// A scalar variable of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Local(pub u32);
+
+/// A stretch of memory of one scalar type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Buffer(pub u32);
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct LocalInfo {
+    /// As the user wrote it, where it comes from the source; the emitter makes names unique.
+    pub name: String,
+    pub scalar: Scalar,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct BufferInfo {
+    pub name: String,
+    pub scalar: Scalar,
+    pub home: Home,
+}
+
+/// Where a buffer's memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// The caller's, read only: the n-th leaf of the parameters.
+    Input(usize),
+    /// The caller's: the n-th leaf of the result.
+    Output(usize),
+    /// Not planned yet.
+    Unplanned,
+    /// A small constant number of elements beside the locals.
+    Stack(usize),
+    /// In the call's arena, at the offset of this slot.
+    Arena(usize),
+    /// Its size is known only where it is allocated: memory of the call that grows and is kept until the call ends.
+    Reserve(usize),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    Lit(Lit),
+    Local(Local),
+    /// The element of a buffer at an offset.
+    Load(Buffer, Box<Expr>),
+    Op(Op, Vec<Expr>),
+    Partial(Op, usize, Vec<Expr>),
+    /// Evaluates the chosen operand only.
+    Select(Box<Expr>, Box<Expr>, Box<Expr>),
+}
+
+/// Where a scalar is written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Target {
+    Local(Local),
+    Place(Buffer, Expr),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stmt {
+    /// Defines a local that is never assigned again.
+    Let(Local, Expr),
+    /// Defines a local that is assigned again.
+    Var(Local, Expr),
+    Set(Target, Expr),
+    Add(Target, Expr),
+    Loop(Loop),
+    If(Expr, Vec<Stmt>, Vec<Stmt>),
+    /// Memory for `count` elements, undefined at first, until the end of the block.
+    Allocate(Buffer, Expr),
+    /// Zeros `count` elements from an offset on.
+    Zero(Buffer, Expr, Expr),
+    /// Copies `count` elements: to buffer and offset, from buffer and offset.
+    Copy(Buffer, Expr, Buffer, Expr, Expr),
+    /// Ends the call with an error unless the condition holds.
+    Check(Check),
+    /// Counts operations that the statements do not show (only counting builds execute it).
+    Count(Counts),
+    Gemm(Box<Gemm>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    pub index: Local,
+    pub lo: Expr,
+    pub hi: Expr,
+    pub order: Order,
+    pub schedule: Schedule,
+    pub body: Vec<Stmt>,
+}
+
+/// What is known of a loop's iterations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One after the other.
+    Sequential,
+    /// Each iteration writes places of its own.
+    Independent,
+    /// Iterations meet only in these locals, each combined by one operation.
+    Reduction(Vec<(Local, Combine)>),
+    /// Iterations add into locals and into places that other iterations may add into too.
+    Accumulation(Vec<(Local, Combine)>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combine {
+    Add,
+    Mul,
+    Max,
+    Min,
+    And,
+    Or,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    Plain,
+    Vector,
+    /// Over threads, when the estimated work is at least the gate.
+    Parallel,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Check {
+    /// `0 <= index < size`, of a read.
+    Read { index: Expr, size: Expr, site: usize },
+    /// `0 <= key < size`, of a singleton.
+    Key { index: Expr, size: Expr, site: usize },
+    /// A reduction that needs an element has one.
+    NotEmpty { lo: Expr, hi: Expr, what: crate::ir::Reduction },
+    /// The operation is defined for these operands.
+    Defined(Op, Vec<Expr>),
+}
+
+/// Float operations by kind, as the cost model counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub additions: i64,
+    pub multiplications: i64,
+    pub calls: i64,
+}
+
+/// `dest[i, j] += scale * sum k. a[i, k] * b[k, j]` where the strides of each operand are free and the product is
+/// large; the statements otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gemm {
+    pub rows: Expr,
+    pub columns: Expr,
+    pub depth: Expr,
+    pub dest: Matrix,
+    pub left: Matrix,
+    pub right: Matrix,
+    pub scale: Expr,
+    /// Whether the destination is added to, or overwritten.
+    pub accumulate: bool,
+    pub otherwise: Vec<Stmt>,
+}
+
+/// The element at row `r` and column `c` is `buffer[offset + r * row_stride + c * column_stride]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    pub buffer: Buffer,
+    pub offset: Expr,
+    pub row_stride: Expr,
+    pub column_stride: Expr,
+}
+
+/// One function, ready for a target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    pub name: String,
+    pub locals: Vec<LocalInfo>,
+    pub buffers: Vec<BufferInfo>,
+    /// The sizes given by the caller, in order.
+    pub sizes: Vec<Local>,
+    /// The leaves of the parameters, in order.
+    pub inputs: Vec<Input>,
+    /// The leaves of the result, in order.
+    pub outputs: Vec<Output>,
+    pub body: Vec<Stmt>,
+    /// What the sites in checks stand for.
+    pub sites: Vec<Site>,
+    /// The arena: for each slot its size in bytes and what it stands behind (slots that live at the same time).
+    pub arena: Vec<Slot>,
+    /// The number of reserves.
+    pub reserves: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slot {
+    /// The number of elements, in the sizes and the scalar `i64` inputs.
+    pub count: Expr,
+    pub scalar: Scalar,
+    /// The slots in use when this one is taken; it begins behind the last of them.
+    pub behind: Vec<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    Scalar(Local),
+    Array(Buffer),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    pub buffer: Buffer,
+    /// A name for the reader: the shape as in the source.
+    pub scalar: Scalar,
+}
+
+impl Kernel {
+    /// A kernel of this name with nothing in it.
+    pub fn empty(name: &str) -> Kernel {
+        Kernel {
+            name: name.to_string(),
+            locals: vec![],
+            buffers: vec![],
+            sizes: vec![],
+            inputs: vec![],
+            outputs: vec![],
+            body: vec![],
+            sites: vec![],
+            arena: vec![],
+            reserves: 0,
+        }
+    }
+    pub fn local(&self, local: Local) -> &LocalInfo {
+        &self.locals[local.0 as usize]
+    }
+    pub fn buffer(&self, buffer: Buffer) -> &BufferInfo {
+        &self.buffers[buffer.0 as usize]
+    }
+    pub fn fresh_local(&mut self, name: impl Into<String>, scalar: Scalar) -> Local {
+        self.locals.push(LocalInfo { name: name.into(), scalar });
+        Local(self.locals.len() as u32 - 1)
+    }
+    pub fn fresh_buffer(&mut self, name: impl Into<String>, scalar: Scalar, home: Home) -> Buffer {
+        self.buffers.push(BufferInfo { name: name.into(), scalar, home });
+        Buffer(self.buffers.len() as u32 - 1)
+    }
+    /// The type of an expression's value.
+    pub fn scalar_of(&self, expr: &Expr) -> Scalar {
+        match expr {
+            Expr::Lit(lit) => lit.scalar(),
+            Expr::Local(l) => self.local(*l).scalar,
+            Expr::Load(b, _) => self.buffer(*b).scalar,
+            Expr::Op(op, args) => {
+                let kinds: Vec<Scalar> = args.iter().map(|a| self.scalar_of(a)).collect();
+                op.result(&kinds).unwrap_or_else(|| panic!("loops: {op:?} on {kinds:?}"))
+            }
+            Expr::Partial(..) => Scalar::F64,
+            Expr::Select(_, a, _) => self.scalar_of(a),
+        }
+    }
+}
+
+/// Integer arithmetic for offsets and bounds, with constants folded.
+impl Expr {
+    pub fn int(value: i64) -> Expr {
+        Expr::Lit(Lit::I64(value))
+    }
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Expr::Lit(Lit::I64(c)) => Some(*c),
+            _ => None,
+        }
+    }
+    /// Whether it may be written twice at no cost.
+    pub fn is_atom(&self) -> bool {
+        matches!(self, Expr::Lit(_) | Expr::Local(_))
+    }
+    pub fn plus(self, other: Expr) -> Expr {
+        match (self.as_int(), other.as_int()) {
+            (Some(a), Some(b)) => Expr::int(a.wrapping_add(b)),
+            (Some(0), _) => other,
+            (_, Some(0)) => self,
+            (_, Some(b)) if b < 0 && b != i64::MIN => Expr::Op(Op::Sub, vec![self, Expr::int(-b)]),
+            _ => Expr::Op(Op::Add, vec![self, other]),
+        }
+    }
+    pub fn minus(self, other: Expr) -> Expr {
+        match (self.as_int(), other.as_int()) {
+            (Some(a), Some(b)) => Expr::int(a.wrapping_sub(b)),
+            (_, Some(0)) => self,
+            _ if self == other => Expr::int(0),
+            _ => Expr::Op(Op::Sub, vec![self, other]),
+        }
+    }
+    pub fn times(self, other: Expr) -> Expr {
+        match (self.as_int(), other.as_int()) {
+            (Some(a), Some(b)) => Expr::int(a.wrapping_mul(b)),
+            (Some(0), _) | (_, Some(0)) => Expr::int(0),
+            (Some(1), _) => other,
+            (_, Some(1)) => self,
+            _ => Expr::Op(Op::Mul, vec![self, other]),
+        }
+    }
+    pub fn for_each_child<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        match self {
+            Expr::Lit(_) | Expr::Local(_) => {}
+            Expr::Load(_, offset) => f(offset),
+            Expr::Op(_, args) | Expr::Partial(_, _, args) => args.iter().for_each(f),
+            Expr::Select(p, a, b) => {
+                f(p);
+                f(a);
+                f(b)
+            }
+        }
+    }
+    pub fn any(&self, test: &mut impl FnMut(&Expr) -> bool) -> bool {
+        if test(self) {
+            return true;
+        }
+        let mut found = false;
+        self.for_each_child(&mut |e| found = found || e.any(test));
+        found
+    }
+    pub fn mentions(&self, local: Local) -> bool {
+        self.any(&mut |e| matches!(e, Expr::Local(l) if *l == local))
+    }
+}
+
+impl Stmt {
+    /// Calls `f` on each expression of the statement itself (not of statements inside it).
+    pub fn for_each_expr<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        let target = |t: &'a Target, f: &mut dyn FnMut(&'a Expr)| match t {
+            Target::Local(_) => {}
+            Target::Place(_, offset) => f(offset),
+        };
+        match self {
+            Stmt::Let(_, e) | Stmt::Var(_, e) | Stmt::Allocate(_, e) | Stmt::If(e, _, _) => f(e),
+            Stmt::Set(t, e) | Stmt::Add(t, e) => {
+                target(t, f);
+                f(e)
+            }
+            Stmt::Loop(l) => {
+                f(&l.lo);
+                f(&l.hi)
+            }
+            Stmt::Zero(_, offset, count) => {
+                f(offset);
+                f(count)
+            }
+            Stmt::Copy(_, to, _, from, count) => {
+                f(to);
+                f(from);
+                f(count)
+            }
+            Stmt::Check(check) => match check {
+                Check::Read { index, size, .. } | Check::Key { index, size, .. } => {
+                    f(index);
+                    f(size)
+                }
+                Check::NotEmpty { lo, hi, .. } => {
+                    f(lo);
+                    f(hi)
+                }
+                Check::Defined(_, args) => args.iter().for_each(f),
+            },
+            Stmt::Count(_) => {}
+            Stmt::Gemm(g) => {
+                [&g.rows, &g.columns, &g.depth, &g.scale].into_iter().for_each(&mut *f);
+                for m in [&g.dest, &g.left, &g.right] {
+                    [&m.offset, &m.row_stride, &m.column_stride].into_iter().for_each(&mut *f);
+                }
+            }
+        }
+    }
+    /// The blocks inside the statement.
+    pub fn blocks(&self) -> Vec<&Vec<Stmt>> {
+        match self {
+            Stmt::Loop(l) => vec![&l.body],
+            Stmt::If(_, a, b) => vec![a, b],
+            Stmt::Gemm(g) => vec![&g.otherwise],
+            _ => vec![],
+        }
+    }
+    pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Stmt>> {
+        match self {
+            Stmt::Loop(l) => vec![&mut l.body],
+            Stmt::If(_, a, b) => vec![a, b],
+            Stmt::Gemm(g) => vec![&mut g.otherwise],
+            _ => vec![],
+        }
+    }
+}

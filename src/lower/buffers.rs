@@ -1,0 +1,174 @@
+//! Where buffers live: beside the locals, in the call's arena, or in a reserve that grows.
+//!
+//! A buffer lives from its allocation to the last statement of its block that mentions it. The arena is laid out once
+//! per call, before anything runs: a slot begins behind the slots that are in use when it is taken, and buffers of one
+//! size whose lives do not meet share a slot. So the size of a buffer must be known at entry. A size that depends on an
+//! enclosing index is bounded over the index's range where it is monotone in it; where no bound is found (sizes out of
+//! data), the buffer has a reserve, which grows and is kept until the call ends.
+
+use super::*;
+use crate::types::size::Atom;
+
+/// Buffers of at most this many elements, by a constant, stand beside the locals.
+const SMALL: i64 = 64;
+
+/// What is known at entry of an integer variable.
+#[derive(Clone, Debug)]
+pub(super) enum Extent {
+    /// Its value.
+    Entry,
+    /// That it is below `hi` and not below `lo`.
+    Index { lo: Option<Size>, hi: Option<Size> },
+    /// That it stands for this.
+    Value(Option<Size>),
+}
+
+impl Lowering<'_> {
+    /// The number of elements that an array has at most, as far as it is known at entry.
+    pub fn bound(&mut self, shape: &[Size]) -> Option<Expr> {
+        let mut count = Expr::int(1);
+        for axis in shape {
+            let most = self.most(&axis.axis(), 0)?;
+            let nonneg = most.terms().all(|(m, c)| c > 0 && m.iter().all(|a| self.is_size_parameter(a)));
+            let extent = self.size(&most);
+            count = count.times(if nonneg { extent } else { Expr::Op(Op::Max, vec![Expr::int(0), extent]) });
+        }
+        Some(count)
+    }
+
+    fn is_size_parameter(&self, atom: &Atom) -> bool {
+        let Atom::Var(v) = atom else { return false };
+        matches!(self.env.get(v), Some(Val::Scalar(Expr::Local(l))) if self.kernel.sizes.contains(l))
+    }
+
+    /// An upper bound that is known at entry.
+    fn most(&self, size: &Size, depth: usize) -> Option<Size> {
+        if depth > 32 {
+            return None;
+        }
+        let mut vars = vec![];
+        size.variables(&mut vars);
+        // Variables are numbered in the order they are made, which need not be that of their scopes: an inner one may
+        // stand for outer ones, so one is replaced at a time until only those of the entry are left.
+        let Some(v) = vars.into_iter().find(|v| !matches!(self.ranges.get(v), Some(Extent::Entry))) else {
+            return Some(size.clone());
+        };
+        let with = |value: &Size| size.substitute(&|w| (w == v).then(|| value.clone()));
+        match self.ranges.get(&v)? {
+            Extent::Entry => unreachable!("filtered above"),
+            Extent::Value(value) => self.most(&with(value.as_ref()?), depth + 1),
+            Extent::Index { lo, hi } => {
+                // Is the size monotone in v? The step from v to v + 1 tells.
+                let step = with(&Size::var(v).add(&Size::constant(1))).sub(size);
+                if self.facts.prove_nonneg(&step) {
+                    self.most(&with(&hi.as_ref()?.sub(&Size::constant(1))), depth + 1)
+                } else if self.facts.prove_nonneg(&step.scale(-1)) {
+                    self.most(&with(lo.as_ref()?), depth + 1)
+                } else {
+                    let terms: Vec<_> = size.terms().collect();
+                    match terms.as_slice() {
+                        [(m, 1)] => match m.as_slice() {
+                            [Atom::Max(a, b)] => Some(self.most(a, depth + 1)?.maximum(&self.most(b, depth + 1)?)),
+                            [Atom::Min(a, b)] => match (self.most(a, depth + 1), self.most(b, depth + 1)) {
+                                (Some(a), Some(b)) => Some(a.minimum(&b)),
+                                (a, b) => a.or(b),
+                            },
+                            _ => None,
+                        },
+                        _ => None,
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Gives every buffer its home.
+pub(super) fn plan(kernel: &mut Kernel, bounds: &FxHashMap<Buffer, Option<Expr>>) {
+    let body = std::mem::take(&mut kernel.body);
+    let mut planner = Planner { kernel, bounds, live: vec![], free: vec![] };
+    planner.block(&body);
+    kernel.body = body;
+}
+
+struct Planner<'a> {
+    kernel: &'a mut Kernel,
+    bounds: &'a FxHashMap<Buffer, Option<Expr>>,
+    /// Slots in use.
+    live: Vec<usize>,
+    /// Slots that were in use before.
+    free: Vec<usize>,
+}
+
+impl Planner<'_> {
+    fn block(&mut self, block: &[Stmt]) {
+        // The last statement of this block that mentions each buffer allocated in it.
+        let mut taken: Vec<(usize, usize)> = vec![];
+        for (at, stmt) in block.iter().enumerate() {
+            if let Stmt::Allocate(buffer, count) = stmt {
+                let last = block.iter().rposition(|s| mentions(s, *buffer)).unwrap_or(at);
+                if let Some(slot) = self.take(*buffer, count) {
+                    taken.push((last, slot));
+                }
+            }
+            stmt.blocks().into_iter().for_each(|b| self.block(b));
+            taken.retain(|(last, slot)| {
+                let ends = *last <= at;
+                if ends {
+                    self.live.retain(|s| s != slot);
+                    self.free.push(*slot);
+                }
+                !ends
+            });
+        }
+    }
+
+    /// The slot of a buffer that lives in the arena.
+    fn take(&mut self, buffer: Buffer, count: &Expr) -> Option<usize> {
+        let scalar = self.kernel.buffer(buffer).scalar;
+        let (home, slot) = match (count.as_int(), self.bounds.get(&buffer).cloned().flatten()) {
+            (Some(c), _) if c <= SMALL => (Home::Stack(c.max(1) as usize), None),
+            (_, Some(bound)) => {
+                let slot = self.slot(bound, scalar);
+                (Home::Arena(slot), Some(slot))
+            }
+            (_, None) => {
+                self.kernel.reserves += 1;
+                (Home::Reserve(self.kernel.reserves - 1), None)
+            }
+        };
+        self.kernel.buffers[buffer.0 as usize].home = home;
+        slot
+    }
+
+    fn slot(&mut self, count: Expr, scalar: Scalar) -> usize {
+        let arena = &self.kernel.arena;
+        let apart = |s: usize, t: usize| arena[s].behind.contains(&t) || arena[t].behind.contains(&s);
+        let again = self.free.iter().position(|s| {
+            let same = arena[*s].count == count && arena[*s].scalar == scalar;
+            same && self.live.iter().all(|t| apart(*s, *t))
+        });
+        let slot = match again {
+            Some(k) => self.free.remove(k),
+            None => {
+                self.kernel.arena.push(Slot { count, scalar, behind: self.live.clone() });
+                self.kernel.arena.len() - 1
+            }
+        };
+        self.live.push(slot);
+        slot
+    }
+}
+
+/// Whether a statement, or one inside it, reads or writes the buffer.
+pub(super) fn mentions(stmt: &Stmt, buffer: Buffer) -> bool {
+    let own = match stmt {
+        Stmt::Set(Target::Place(b, _), _) | Stmt::Add(Target::Place(b, _), _) | Stmt::Zero(b, _, _) => *b == buffer,
+        Stmt::Copy(a, _, b, _, _) => *a == buffer || *b == buffer,
+        Stmt::Gemm(g) => [&g.dest, &g.left, &g.right].iter().any(|m| m.buffer == buffer),
+        _ => false,
+    };
+    let mut found = own;
+    stmt.for_each_expr(&mut |e| found = found || e.any(&mut |e| matches!(e, Expr::Load(b, _) if *b == buffer)));
+    found || stmt.blocks().iter().any(|block| block.iter().any(|s| mentions(s, buffer)))
+}

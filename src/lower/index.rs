@@ -1,0 +1,55 @@
+//! `array[k, l]`: a load, or a view of a row. What is not proven to be in range is checked.
+
+use super::*;
+
+impl Lowering<'_> {
+    pub fn read(&mut self, array: &Exp, keys: &[Exp], site: Site) -> Val {
+        let whole = self.evaluate(array, "whole");
+        let values: Vec<Expr> = keys.iter().map(|k| self.value(k)).collect();
+        let axes: Vec<Size> = whole.first_shape().unwrap_or(&[]).to_vec();
+        let values = self.checked_keys(keys, values, &axes, site, |index, size, site| Check::Read { index, size, site });
+        self.val_at(&whole, &values)
+    }
+
+    /// Emits the checks that the keys need, and gives the keys so that they may be mentioned again.
+    pub fn checked_keys(
+        &mut self,
+        keys: &[Exp],
+        values: Vec<Expr>,
+        axes: &[Size],
+        site: Site,
+        check: impl Fn(Expr, Expr, usize) -> Check,
+    ) -> Vec<Expr> {
+        let mut checked = vec![];
+        for (k, value) in values.into_iter().enumerate() {
+            let Some(axis) = axes.get(k).map(Size::axis) else {
+                checked.push(value);
+                continue;
+            };
+            if self.facts.in_range(&keys[k], &axis) {
+                checked.push(value);
+                continue;
+            }
+            let key = self.named("key", value);
+            let extent = self.extent(&axis);
+            let number = self.site(site);
+            self.emit(Stmt::Check(check(key.clone(), extent, number)));
+            // Behind the check it is known.
+            if let Some(size) = build::exp_size(&keys[k]) {
+                self.facts.assume_nonneg(size.clone());
+                self.facts.assume_nonneg(axis.sub(&size).sub(&Size::constant(1)));
+            }
+            checked.push(key);
+        }
+        checked
+    }
+
+    fn site(&mut self, site: Site) -> usize {
+        // All sites compare equal, so they are told apart by their spans.
+        let sites = &mut self.kernel.sites;
+        sites.iter().position(|s| s.0 == site.0).unwrap_or_else(|| {
+            sites.push(site);
+            sites.len() - 1
+        })
+    }
+}

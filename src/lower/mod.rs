@@ -1,0 +1,335 @@
+//! IR -> loops, by destination passing.
+//!
+//! Every expression can be *stored* into a destination, *accumulated* into one (`dest += e`), or evaluated to a view.
+//! Accumulation distributes over `sum`, `for`, `+`, `let`, `if`, guards, tuples and singletons, so
+//! `sum i. sum j. {k -> v}` becomes two loops and one `dest[k] += v`, and never an array in between:
+//!
+//! ```text
+//! store(for i. e, d)   = for i { store(e, d[i]) }        add(for i. e, d)   = for i { add(e, d[i]) }
+//! store(sum i. e, d)   = zero d; add(sum i. e, d)        add(sum i. e, d)   = for i { add(e, d) }
+//! store({k -> v}, d)   = zero d; store(v, d[k])          add({k -> v}, d)   = add(v, d[k])
+//! store(a + b, d)      = store(a, d); add(b, d)          add(a + b, d)      = add(a, d); add(b, d)
+//! store([p] * e, d)    = if p { store(e, d) } else { zero d }
+//! ```
+//!
+//! Whatever else is accumulated is computed once and added. Whole variables and rows are views: an offset into the
+//! buffer they live in. The input has no calls and no derived functions; there is no other condition.
+
+mod binding;
+mod branch;
+mod buffers;
+mod count;
+mod generate;
+mod history;
+mod index;
+mod reduce;
+mod scalar;
+mod schedule;
+mod singleton;
+mod sum;
+mod views;
+
+use crate::ir::facts::Facts;
+use crate::ir::*;
+use crate::loops::*;
+use binding::Then;
+use rustc_hash::FxHashMap;
+use views::{Dest, Val, View};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// Operations in source order, without vector reductions and matrix kernels: bit for bit what the interpreter does.
+    pub strict: bool,
+    /// Count operations; implies that nothing is executed in another way than counted.
+    pub count: bool,
+}
+
+/// A function without calls as a kernel.
+pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
+    let function = program.function(id);
+    let Body::Exp(body) = &function.body else { panic!("lower: `{}` is not defined yet", function.name) };
+    let mut lowering = Lowering {
+        vars: &program.vars,
+        kernel: Kernel::empty(&function.name),
+        env: FxHashMap::default(),
+        owners: FxHashMap::default(),
+        facts: Facts::of_function(function),
+        ranges: FxHashMap::default(),
+        bounds: FxHashMap::default(),
+        block: vec![],
+        chain: 0,
+        chains: 0,
+        options,
+    };
+    let dest = lowering.enter(function);
+    lowering.store(body, &dest);
+    let Lowering { mut kernel, block, bounds, .. } = lowering;
+    kernel.body = block;
+    buffers::plan(&mut kernel, &bounds);
+    schedule::schedule(&mut kernel, options);
+    if options.count {
+        count::count(&mut kernel);
+    }
+    kernel
+}
+
+struct Lowering<'a> {
+    vars: &'a Vars,
+    kernel: Kernel,
+    env: FxHashMap<Var, Val>,
+    /// Variables whose value has a buffer of its own, and the chain of `let`s in which it was bound.
+    owners: FxHashMap<Var, usize>,
+    facts: Facts,
+    /// What bounds an integer variable that is not known at entry (`buffers.rs`).
+    ranges: FxHashMap<Var, buffers::Extent>,
+    /// How many elements a buffer has at most, known at entry; `None` if it is not.
+    bounds: FxHashMap<Buffer, Option<Expr>>,
+    /// The statements of the block being written.
+    block: Vec<Stmt>,
+    /// The chain of `let`s being lowered: bodies of `let`s continue it, everything else begins a new one.
+    chain: usize,
+    chains: usize,
+    options: Options,
+}
+
+impl<'a> Lowering<'a> {
+    /// Binds sizes and parameters, and gives the destination of the result.
+    fn enter(&mut self, function: &Function) -> Dest {
+        for n in &function.sizes {
+            let local = self.kernel.fresh_local(self.vars.name(*n), Scalar::I64);
+            self.kernel.sizes.push(local);
+            self.env.insert(*n, Val::Scalar(Expr::Local(local)));
+            self.ranges.insert(*n, buffers::Extent::Entry);
+        }
+        for param in &function.params {
+            let value = self.input(self.vars.name(*param), self.vars.ty(*param));
+            if *self.vars.ty(*param) == Type::I64 {
+                self.ranges.insert(*param, buffers::Extent::Entry);
+            }
+            self.env.insert(*param, value);
+        }
+        self.output("out", &function.result)
+    }
+
+    fn input(&mut self, name: &str, ty: &Type) -> Val {
+        match ty {
+            Type::Scalar(s) => {
+                let local = self.kernel.fresh_local(name, *s);
+                self.kernel.inputs.push(Input::Scalar(local));
+                Val::Scalar(Expr::Local(local))
+            }
+            Type::Array(shape, s) => {
+                let home = Home::Input(self.kernel.inputs.len());
+                let buffer = self.kernel.fresh_buffer(name, *s, home);
+                self.kernel.inputs.push(Input::Array(buffer));
+                Val::Array(View { buffer, offset: Expr::int(0), shape: shape.clone() })
+            }
+            Type::Tuple(parts) => Val::Tuple(parts.iter().enumerate().map(|(k, t)| self.input(&format!("{name}_{k}"), t)).collect()),
+        }
+    }
+
+    fn output(&mut self, name: &str, ty: &Type) -> Dest {
+        let mut leaf = |scalar: Scalar| {
+            let home = Home::Output(self.kernel.outputs.len());
+            let buffer = self.kernel.fresh_buffer(name, scalar, home);
+            self.kernel.outputs.push(Output { buffer, scalar });
+            buffer
+        };
+        match ty {
+            Type::Scalar(s) => Dest::Scalar(Target::Place(leaf(*s), Expr::int(0))),
+            Type::Array(shape, s) => Dest::Array(View { buffer: leaf(*s), offset: Expr::int(0), shape: shape.clone() }),
+            Type::Tuple(parts) => Dest::Tuple(parts.iter().enumerate().map(|(k, t)| self.output(&format!("{name}_{k}"), t)).collect()),
+        }
+    }
+
+    fn emit(&mut self, stmt: Stmt) {
+        self.block.push(stmt);
+    }
+    fn type_of(&self, e: &Exp) -> Type {
+        build::type_of_exp(self.vars, e)
+    }
+    fn is_scalar(&self, e: &Exp) -> bool {
+        matches!(self.type_of(e), Type::Scalar(_))
+    }
+
+    /// What `f` emits, as a block of its own; what it learns is forgotten after it.
+    fn nested<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> (Vec<Stmt>, R) {
+        let facts = self.facts.clone();
+        let outer = std::mem::take(&mut self.block);
+        let result = self.apart(f);
+        self.facts = facts;
+        (std::mem::replace(&mut self.block, outer), result)
+    }
+
+    /// Runs `f` in a new chain of `let`s.
+    fn apart<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        self.chains += 1;
+        let outer = std::mem::replace(&mut self.chain, self.chains);
+        let result = f(self);
+        self.chain = outer;
+        result
+    }
+
+    /// The value under a name, so that it may be mentioned twice.
+    fn named(&mut self, name: &str, value: Expr) -> Expr {
+        if value.is_atom() {
+            return value;
+        }
+        let local = self.kernel.fresh_local(name, self.kernel.scalar_of(&value));
+        self.emit(Stmt::Let(local, value));
+        Expr::Local(local)
+    }
+
+    /// `dest = e`. What was in the destination before does not matter.
+    fn store(&mut self, e: &Exp, dest: &Dest) {
+        if let Exp::Let(vars, value, body) = e {
+            self.bind(vars, value, Then { body: Some(body), dest: Some(dest) });
+            return self.store(body, dest);
+        }
+        self.apart(|l| match e {
+            Exp::Let(..) => unreachable!("handled above"),
+            Exp::Var(_) | Exp::Index(..) => {
+                let value = l.evaluate(e, "row");
+                l.copy(&value, dest);
+            }
+            Exp::Lit(_) | Exp::Partial(..) | Exp::Reduce(..) => l.store_scalar(e, dest),
+            Exp::Op(_, args) => {
+                if l.is_scalar(e) {
+                    l.store_scalar(e, dest)
+                } else {
+                    l.store(&args[0], dest);
+                    l.accumulate(&args[1], dest);
+                }
+            }
+            Exp::Singleton(keys, value, site) => l.store_singleton(keys, value, *site, dest),
+            Exp::For(index, size, body) => l.generate(*index, size, dest, &mut |l, place| l.store(body, place)),
+            Exp::Sum(range, body) => {
+                if let Dest::Scalar(target) = dest {
+                    let total = l.value(e);
+                    l.emit(Stmt::Set(target.clone(), total));
+                } else {
+                    l.zero(dest);
+                    l.accumulate_sum(range, body, dest);
+                }
+            }
+            Exp::History(h) => l.store_history(h, dest),
+            Exp::Guard(p, e) => l.store_guard(p, e, dest),
+            Exp::If(p, a, b) => l.store_if(p, a, b, dest),
+            Exp::Tuple(parts) => parts.iter().zip(dest.parts()).for_each(|(e, d)| l.store(e, d)),
+            Exp::Array(items) => l.each_item(items, dest, &mut |l, item, place| l.store(item, place)),
+            Exp::Call(..) => panic!("lower: calls are inlined before"),
+        })
+    }
+
+    /// `dest += e`.
+    fn accumulate(&mut self, e: &Exp, dest: &Dest) {
+        if let Exp::Let(vars, value, body) = e {
+            self.bind(vars, value, Then { body: Some(body), dest: None });
+            return self.accumulate(body, dest);
+        }
+        self.apart(|l| match e {
+            Exp::Let(..) => unreachable!("handled above"),
+            Exp::Var(_) | Exp::Index(..) => {
+                let value = l.evaluate(e, "row");
+                l.add(&value, dest);
+            }
+            Exp::Lit(_) | Exp::Partial(..) | Exp::Reduce(..) => l.add_scalar(e, dest),
+            Exp::Op(_, args) => {
+                if l.is_scalar(e) {
+                    l.add_scalar(e, dest)
+                } else {
+                    l.accumulate(&args[0], dest);
+                    l.accumulate(&args[1], dest);
+                }
+            }
+            Exp::Singleton(keys, value, site) => {
+                let place = l.place(keys, *site, dest);
+                l.accumulate(value, &place);
+            }
+            Exp::For(index, size, body) => l.generate(*index, size, dest, &mut |l, place| l.accumulate(body, place)),
+            Exp::Sum(range, body) => l.accumulate_sum(range, body, dest),
+            Exp::History(_) => {
+                let value = l.evaluate(e, "states");
+                l.add(&value, dest);
+            }
+            Exp::Guard(p, e) => l.accumulate_guard(p, e, dest),
+            Exp::If(p, a, b) => l.accumulate_if(p, a, b, dest),
+            Exp::Tuple(parts) => parts.iter().zip(dest.parts()).for_each(|(e, d)| l.accumulate(e, d)),
+            Exp::Array(items) => l.each_item(items, dest, &mut |l, item, place| {
+                let value = l.evaluate(item, "item");
+                l.add(&value, place);
+            }),
+            Exp::Call(..) => panic!("lower: calls are inlined before"),
+        })
+    }
+
+    /// The value of an expression: a scalar, a view of memory that exists, or of memory made for it.
+    fn evaluate(&mut self, e: &Exp, name: &str) -> Val {
+        if let Exp::Let(vars, value, body) = e {
+            self.bind(vars, value, Then { body: Some(body), dest: None });
+            return self.evaluate(body, name);
+        }
+        self.apart(|l| match e {
+            Exp::Let(..) => unreachable!("handled above"),
+            Exp::Var(v) => l.env.get(v).unwrap_or_else(|| panic!("lower: `{}` is not bound", l.vars.name(*v))).clone(),
+            Exp::Index(array, keys, site) => l.read(array, keys, *site),
+            Exp::Tuple(parts) => Val::Tuple(parts.iter().map(|p| l.evaluate(p, name)).collect()),
+            Exp::Lit(_)
+            | Exp::Op(..)
+            | Exp::Partial(..)
+            | Exp::Singleton(..)
+            | Exp::For(..)
+            | Exp::Sum(..)
+            | Exp::Reduce(..)
+            | Exp::History(_)
+            | Exp::Guard(..)
+            | Exp::If(..)
+            | Exp::Array(_) => {
+                let ty = l.type_of(e);
+                if let Type::Scalar(_) = ty {
+                    return Val::Scalar(l.value(e));
+                }
+                let dest = l.allocate(&ty, name);
+                l.store(e, &dest);
+                dest.value()
+            }
+            Exp::Call(..) => panic!("lower: calls are inlined before"),
+        })
+    }
+
+    /// The value of a scalar expression.
+    fn value(&mut self, e: &Exp) -> Expr {
+        if let Exp::Let(vars, value, body) = e {
+            self.bind(vars, value, Then { body: Some(body), dest: None });
+            return self.value(body);
+        }
+        self.apart(|l| match e {
+            Exp::Let(..) => unreachable!("handled above"),
+            Exp::Lit(lit) => Expr::Lit(*lit),
+            Exp::Var(_) | Exp::Index(..) => match l.evaluate(e, "row") {
+                Val::Scalar(value) => value,
+                Val::Array(_) | Val::Tuple(_) => panic!("lower: a scalar was expected"),
+            },
+            Exp::Op(op, args) => l.operation(*op, args),
+            Exp::Partial(op, k, args) => {
+                // A formula may use an operand several times.
+                let values: Vec<Expr> = args.iter().map(|a| l.value(a)).collect();
+                let args = values.into_iter().map(|v| if is_computed(&v) { l.named("operand", v) } else { v }).collect();
+                Expr::Partial(*op, *k, args)
+            }
+            Exp::Sum(range, body) => l.sum_value(range, body),
+            Exp::Reduce(kind, range, body) => l.reduction(*kind, range, body),
+            Exp::Guard(p, e) => l.guard_value(p, e),
+            Exp::If(p, a, b) => l.if_value(p, a, b),
+            Exp::Singleton(..) | Exp::For(..) | Exp::History(_) | Exp::Tuple(_) | Exp::Array(_) => {
+                panic!("lower: a scalar was expected")
+            }
+            Exp::Call(..) => panic!("lower: calls are inlined before"),
+        })
+    }
+}
+
+/// Whether evaluating the expression is more than a load.
+fn is_computed(e: &Expr) -> bool {
+    e.any(&mut |e| matches!(e, Expr::Partial(..) | Expr::Select(..))) || matches!(e, Expr::Op(..))
+}

@@ -1,0 +1,93 @@
+//! `prod max min argmax argmin any all` of scalars.
+//!
+//! ```text
+//! r = neutral; for i { r = r (*) e }
+//! best = neutral; at = lo; for i { v = e; if v beats best { best = v; at = i } }
+//! ```
+//! `v` beats `best` where it is strictly better, or where it is the first NaN.
+
+use super::*;
+
+impl Lowering<'_> {
+    pub fn reduction(&mut self, kind: Reduction, range: &Range, body: &Exp) -> Expr {
+        let Type::Scalar(scalar) = self.type_of(body) else { panic!("lower: reductions are of scalars") };
+        let (op, combine) = match kind {
+            Reduction::Prod => (Op::Mul, Combine::Mul),
+            Reduction::Max => (Op::Max, Combine::Max),
+            Reduction::Min => (Op::Min, Combine::Min),
+            Reduction::Any => (Op::Or, Combine::Or),
+            Reduction::All => (Op::And, Combine::And),
+            Reduction::ArgMax => return self.best_place(range, body, scalar, Op::Gt, kind),
+            Reduction::ArgMin => return self.best_place(range, body, scalar, Op::Lt, kind),
+        };
+        let result = self.kernel.fresh_local(name(kind), scalar);
+        self.emit(Stmt::Var(result, Expr::Lit(neutral(kind, scalar))));
+        self.loop_over(range, Order::Reduction(vec![(result, combine)]), |l, _| {
+            let element = l.value(body);
+            l.emit(Stmt::Set(Target::Local(result), Expr::Op(op, vec![Expr::Local(result), element])));
+        });
+        Expr::Local(result)
+    }
+
+    fn best_place(&mut self, range: &Range, body: &Exp, scalar: Scalar, better: Op, kind: Reduction) -> Expr {
+        let lo = self.value(&range.lo);
+        let lo = self.named("lo", lo);
+        let hi = self.value(&range.hi);
+        let hi = self.named("hi", hi);
+        let nonempty = match (build::exp_size(&range.lo), build::exp_size(&range.hi)) {
+            (Some(a), Some(b)) => self.facts.prove_nonneg(&b.sub(&a).sub(&Size::constant(1))),
+            _ => false,
+        };
+        if !nonempty {
+            self.emit(Stmt::Check(Check::NotEmpty { lo: lo.clone(), hi: hi.clone(), what: kind }));
+        }
+        let best = self.kernel.fresh_local("best", scalar);
+        let at = self.kernel.fresh_local("at", Scalar::I64);
+        self.emit(Stmt::Var(best, Expr::Lit(neutral(kind, scalar))));
+        self.emit(Stmt::Var(at, lo.clone()));
+        let index = self.kernel.fresh_local(self.vars.name(range.index), Scalar::I64);
+        self.env.insert(range.index, Val::Scalar(Expr::Local(index)));
+        let extent = buffers::Extent::Index { lo: build::exp_size(&range.lo), hi: build::exp_size(&range.hi) };
+        self.ranges.insert(range.index, extent);
+        let (statements, ()) = self.nested(|l| {
+            l.facts.enter_range(range);
+            let element = l.value(body);
+            let element = l.named("element", element);
+            let (v, b) = (element.clone(), Expr::Local(best));
+            let mut beats = Expr::Op(better, vec![v.clone(), b.clone()]);
+            if scalar.is_float() {
+                let nan = Expr::Op(Op::Ne, vec![v.clone(), v]);
+                let number = Expr::Op(Op::Eq, vec![b.clone(), b]);
+                beats = Expr::Op(Op::Or, vec![beats, Expr::Op(Op::And, vec![nan, number])]);
+                l.emit(Stmt::Count(Counts { calls: 1, ..Counts::default() }));
+            }
+            let take = vec![Stmt::Set(Target::Local(best), element), Stmt::Set(Target::Local(at), Expr::Local(index))];
+            l.emit(Stmt::If(beats, take, vec![]));
+        });
+        self.emit(Stmt::Loop(Loop { index, lo, hi, order: Order::Sequential, schedule: Schedule::Plain, body: statements }));
+        Expr::Local(at)
+    }
+}
+
+fn name(kind: Reduction) -> &'static str {
+    match kind {
+        Reduction::Prod => "product",
+        Reduction::Max | Reduction::ArgMax => "maximum",
+        Reduction::Min | Reduction::ArgMin => "minimum",
+        Reduction::Any => "any",
+        Reduction::All => "all",
+    }
+}
+
+fn neutral(kind: Reduction, scalar: Scalar) -> Lit {
+    match (kind, scalar) {
+        (Reduction::Prod, Scalar::F64) => Lit::F64(1.0),
+        (Reduction::Prod, _) => Lit::I64(1),
+        (Reduction::Max | Reduction::ArgMax, Scalar::F64) => Lit::F64(f64::NEG_INFINITY),
+        (Reduction::Max | Reduction::ArgMax, _) => Lit::I64(i64::MIN),
+        (Reduction::Min | Reduction::ArgMin, Scalar::F64) => Lit::F64(f64::INFINITY),
+        (Reduction::Min | Reduction::ArgMin, _) => Lit::I64(i64::MAX),
+        (Reduction::Any, _) => Lit::Bool(false),
+        (Reduction::All, _) => Lit::Bool(true),
+    }
+}

@@ -1,0 +1,49 @@
+//! How loops run: innermost loops whose iterations do not meet are vector loops.
+
+use super::*;
+
+pub(super) fn schedule(kernel: &mut Kernel, options: Options) {
+    let mut body = std::mem::take(&mut kernel.body);
+    body.iter_mut().for_each(|s| visit(kernel, s, options));
+    kernel.body = body;
+}
+
+fn visit(kernel: &Kernel, stmt: &mut Stmt, options: Options) {
+    if let Stmt::Loop(l) = stmt {
+        if l.body.iter().all(|s| is_straight(kernel, s)) && l.body.iter().map(weight).sum::<usize>() <= 200 {
+            let vector = match &l.order {
+                Order::Sequential | Order::Accumulation(_) => false,
+                Order::Independent => true,
+                Order::Reduction(locals) => {
+                    // Integers and truth values come out the same in any order.
+                    let exact = locals.iter().all(|(l, _)| !kernel.local(*l).scalar.is_float());
+                    !locals.is_empty() && (exact || !options.strict)
+                }
+            };
+            if vector {
+                l.schedule = Schedule::Vector;
+            }
+        }
+    }
+    stmt.blocks_mut().into_iter().for_each(|b| b.iter_mut().for_each(|s| visit(kernel, s, options)));
+}
+
+/// Whether a statement may stand in a vector loop.
+fn is_straight(kernel: &Kernel, stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::Let(..) | Stmt::Var(..) | Stmt::Set(..) | Stmt::Add(..) => true,
+        Stmt::If(_, a, b) => a.iter().chain(b).all(|s| is_straight(kernel, s)),
+        Stmt::Loop(_) | Stmt::Allocate(..) | Stmt::Zero(..) | Stmt::Copy(..) | Stmt::Check(_) | Stmt::Count(_) | Stmt::Gemm(_) => false,
+    }
+}
+
+fn weight(stmt: &Stmt) -> usize {
+    let mut total = 1;
+    stmt.for_each_expr(&mut |e| total += size(e));
+    total + stmt.blocks().iter().map(|b| b.iter().map(weight).sum::<usize>()).sum::<usize>()
+}
+fn size(e: &Expr) -> usize {
+    let mut total = 1;
+    e.for_each_child(&mut |c| total += size(c));
+    total
+}

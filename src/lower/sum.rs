@@ -1,0 +1,52 @@
+//! `sum i in lo..hi. e`: the loop that adds `e` into the destination.
+//!
+//! Scalar destinations are locals while the loop runs: what was there is loaded before it and stored after it.
+
+use super::*;
+
+impl Lowering<'_> {
+    pub fn sum_value(&mut self, range: &Range, body: &Exp) -> Expr {
+        let Type::Scalar(scalar) = self.type_of(body) else { panic!("lower: a scalar sum was expected") };
+        let total = self.kernel.fresh_local("total", scalar);
+        self.emit(Stmt::Var(total, Expr::Lit(Lit::zero(scalar))));
+        self.accumulate_sum(range, body, &Dest::Scalar(Target::Local(total)));
+        Expr::Local(total)
+    }
+
+    pub fn accumulate_sum(&mut self, range: &Range, body: &Exp, dest: &Dest) {
+        let mut inside = dest.clone();
+        let mut totals = vec![];
+        let mut write_back = vec![];
+        inside.for_each_scalar(&mut |target| {
+            let local = match target {
+                Target::Local(l) => *l,
+                Target::Place(b, offset) => {
+                    let total = self.kernel.fresh_local("total", self.kernel.buffer(*b).scalar);
+                    self.block.push(Stmt::Var(total, Expr::Load(*b, Box::new(offset.clone()))));
+                    write_back.push(Stmt::Set(target.clone(), Expr::Local(total)));
+                    total
+                }
+            };
+            *target = Target::Local(local);
+            totals.push((local, Combine::Add));
+        });
+        let order = if inside.has_array() { Order::Accumulation(totals) } else { Order::Reduction(totals) };
+        self.loop_over(range, order, |l, _| l.accumulate(body, &inside));
+        self.block.extend(write_back);
+    }
+
+    /// The loop over a range.
+    pub fn loop_over(&mut self, range: &Range, order: Order, f: impl FnOnce(&mut Self, Local)) {
+        let lo = self.value(&range.lo);
+        let hi = self.value(&range.hi);
+        let index = self.kernel.fresh_local(self.vars.name(range.index), Scalar::I64);
+        self.env.insert(range.index, Val::Scalar(Expr::Local(index)));
+        let extent = buffers::Extent::Index { lo: build::exp_size(&range.lo), hi: build::exp_size(&range.hi) };
+        self.ranges.insert(range.index, extent);
+        let (body, ()) = self.nested(|l| {
+            l.facts.enter_range(range);
+            f(l, index);
+        });
+        self.emit(Stmt::Loop(Loop { index, lo, hi, order, schedule: Schedule::Plain, body }));
+    }
+}

@@ -1,0 +1,294 @@
+//! Calling compiled code: values in, values out.
+//!
+//! The entry takes sizes, and pointers to the leaves of the parameters and of the result; scalars go by pointer as well.
+//! Outputs belong to the caller, who may use them again for the next call. The workspace is kept between calls.
+
+use super::Error;
+use super::cache::Loaded;
+use crate::bind;
+use crate::diagnostic::Span;
+use crate::emit::c::{ABI_VERSION, entry_name};
+use crate::fault::Fault;
+use crate::interpret::{Counts, Failure};
+use crate::ir::{FunctionId, Program, Type};
+use crate::loops::Kernel;
+use crate::types::{Lit, Scalar};
+use crate::value::array::count_of;
+use crate::value::{Array, Data, Value};
+use std::ffi::c_void;
+use std::sync::Mutex;
+
+/// `iv_context` of `support/iverson.h`.
+#[repr(C)]
+struct Context {
+    threads: i32,
+    code: i32,
+    site: i32,
+    a: i64,
+    b: i64,
+    gemm: Option<Gemm>,
+    additions: i64,
+    multiplications: i64,
+    calls: i64,
+}
+
+type Entry = unsafe extern "C" fn(*const i64, *const *const c_void, *const *mut c_void, *mut c_void, *mut Context) -> i32;
+type Work = unsafe extern "C" fn(*const i64, *const *const c_void) -> i64;
+type Gemm = extern "C" fn(i64, i64, i64, *mut f64, i64, i64, *const f64, i64, i64, *const f64, i64, i64, f64, i32, i32);
+
+const NO_MEMORY: i32 = 100;
+
+pub struct Compiled {
+    /// Names and types of what is called: the program as it was compiled.
+    program: Program,
+    id: FunctionId,
+    sites: Vec<Span>,
+    entry: Entry,
+    work: Work,
+    /// A workspace that no call is using.
+    spare: Mutex<Option<Workspace>>,
+    pub compile_ms: f64,
+    pub from_cache: bool,
+    pub c_source: String,
+    /// Last, so that the code outlives everything that points into it.
+    _library: libloading::Library,
+}
+
+impl Compiled {
+    pub(super) fn new(
+        program: &Program,
+        id: FunctionId,
+        kernel: &Kernel,
+        loaded: Loaded,
+        c_source: String,
+        compile_ms: f64,
+    ) -> Result<Compiled, Error> {
+        let name = entry_name(kernel);
+        let missing = |e: libloading::Error| Error::new(format!("the compiled code lacks an entry: {e}"));
+        // SAFETY: the symbols have these types in emitted code of this version, which is checked first.
+        let (entry, work) = unsafe {
+            let library = &loaded.library;
+            let abi: libloading::Symbol<*const i32> = library.get(format!("{name}_abi\0").as_bytes()).map_err(missing)?;
+            if **abi != ABI_VERSION {
+                return Err(Error::new(format!("the compiled code is of version {}, not {ABI_VERSION}", **abi)));
+            }
+            let entry: libloading::Symbol<Entry> = library.get(format!("{name}\0").as_bytes()).map_err(missing)?;
+            let work: libloading::Symbol<Work> = library.get(format!("{name}_work\0").as_bytes()).map_err(missing)?;
+            (*entry, *work)
+        };
+        // Only names and types are needed later, not bodies.
+        let function = program.function(id).clone();
+        let program = Program { vars: program.vars.clone(), functions: vec![function] };
+        Ok(Compiled {
+            program,
+            id: FunctionId(0),
+            sites: kernel.sites.iter().map(|s| s.0).collect(),
+            entry,
+            work,
+            spare: Mutex::new(None),
+            compile_ms,
+            from_cache: loaded.from_cache,
+            c_source,
+            _library: loaded.library,
+        })
+    }
+
+    /// The value at arguments, of the parameters' types.
+    pub fn call(&self, args: &[Value], threads: usize) -> Result<Value, Failure> {
+        let mut result = None;
+        self.call_into(args, &mut result, threads)?;
+        Ok(result.expect("a call that succeeds has a value"))
+    }
+
+    /// The value at arguments, written over `result` where that has the right shape already. Counting builds say what
+    /// was executed.
+    pub fn call_into(&self, args: &[Value], result: &mut Option<Value>, threads: usize) -> Result<Counts, Failure> {
+        let f = self.program.function(self.id);
+        let plain = |message: String, note: &str| Failure { site: f.span, message, note: note.to_string() };
+        let sizes = bind::sizes(&self.program, self.id, args).map_err(|e| Failure {
+            site: f.span,
+            message: e.message,
+            note: e.notes.join("\n"),
+        })?;
+        let given: Vec<i64> = f.sizes.iter().map(|v| sizes[v]).collect();
+        let mut inputs = vec![];
+        args.iter().for_each(|a| input_leaves(a, &mut inputs));
+
+        let evaluate = |size: &crate::types::Size| size.evaluate(&|v| sizes.get(&v).copied()).and_then(|n| usize::try_from(n.max(0)).ok());
+        let too_large = || plain("the result does not fit in memory".into(), "its sizes are too large");
+        if !result.as_ref().is_some_and(|r| fits(r, &f.result, &evaluate)) {
+            *result = Some(room(&f.result, &evaluate).ok_or_else(too_large)?);
+        }
+        let mut outputs = vec![];
+        output_leaves(result.as_mut().expect("made above"), &mut outputs);
+
+        let mut context = Context {
+            threads: threads.min(i32::MAX as usize) as i32,
+            code: 0,
+            site: -1,
+            a: 0,
+            b: 0,
+            gemm: Some(gemm),
+            additions: 0,
+            multiplications: 0,
+            calls: 0,
+        };
+        // SAFETY: sizes, inputs and outputs are those of the function's type (bound and made above), the workspace is as
+        // long as the code asks for, and the library is loaded as long as `self` lives.
+        let status = unsafe {
+            let bytes = (self.work)(given.as_ptr(), inputs.as_ptr());
+            let bytes = usize::try_from(bytes).map_err(|_| plain("the call does not fit in memory".into(), "its sizes are too large"))?;
+            let spare = self.spare.lock().unwrap_or_else(|e| e.into_inner()).take().filter(|w| w.layout.size() >= bytes);
+            let workspace = match spare {
+                Some(w) => w,
+                None => Workspace::new(bytes).ok_or_else(|| {
+                    plain(format!("the call needs a workspace of {bytes} bytes, which is not to be had"), "take smaller inputs")
+                })?,
+            };
+            let status = (self.entry)(given.as_ptr(), inputs.as_ptr(), outputs.as_ptr(), workspace.start.cast(), &mut context);
+            *self.spare.lock().unwrap_or_else(|e| e.into_inner()) = Some(workspace);
+            status
+        };
+        if status == 0 {
+            let count = |n: i64| n as u64;
+            return Ok(Counts {
+                additions: count(context.additions),
+                multiplications: count(context.multiplications),
+                calls: count(context.calls),
+            });
+        }
+        let site = usize::try_from(context.site).ok().and_then(|k| self.sites.get(k).copied()).unwrap_or(f.span);
+        Err(match Fault::decode(context.code, context.a, context.b) {
+            Some(fault) => Failure::new(site, fault),
+            None if context.code == NO_MEMORY => plain("the call does not fit in memory".into(), "take smaller inputs"),
+            None => panic!("runtime: compiled code ended with status {status}"),
+        })
+    }
+}
+
+/// Memory aligned for vectors.
+struct Workspace {
+    start: *mut u8,
+    layout: std::alloc::Layout,
+}
+// SAFETY: the memory is owned, and used by one call at a time.
+unsafe impl Send for Workspace {}
+
+impl Workspace {
+    fn new(bytes: usize) -> Option<Workspace> {
+        let layout = std::alloc::Layout::from_size_align(bytes.max(64), 64).ok()?;
+        // SAFETY: the layout is not empty.
+        let start = unsafe { std::alloc::alloc(layout) };
+        (!start.is_null()).then_some(Workspace { start, layout })
+    }
+}
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout.
+        unsafe { std::alloc::dealloc(self.start, self.layout) }
+    }
+}
+
+fn input_leaves(value: &Value, out: &mut Vec<*const c_void>) {
+    match value {
+        Value::Scalar(Lit::F64(x)) => out.push((x as *const f64).cast()),
+        Value::Scalar(Lit::I64(x)) => out.push((x as *const i64).cast()),
+        Value::Scalar(Lit::Bool(x)) => out.push((x as *const bool).cast()),
+        Value::Array(a) => out.push(match &a.data {
+            Data::F64(v) => v.as_ptr().cast(),
+            Data::I64(v) => v.as_ptr().cast(),
+            Data::Bool(v) => v.as_ptr().cast(),
+        }),
+        Value::Tuple(parts) => parts.iter().for_each(|p| input_leaves(p, out)),
+    }
+}
+fn output_leaves(value: &mut Value, out: &mut Vec<*mut c_void>) {
+    match value {
+        Value::Scalar(Lit::F64(x)) => out.push((x as *mut f64).cast()),
+        Value::Scalar(Lit::I64(x)) => out.push((x as *mut i64).cast()),
+        Value::Scalar(Lit::Bool(x)) => out.push((x as *mut bool).cast()),
+        Value::Array(a) => out.push(match &mut a.data {
+            Data::F64(v) => v.as_mut_ptr().cast(),
+            Data::I64(v) => v.as_mut_ptr().cast(),
+            Data::Bool(v) => v.as_mut_ptr().cast(),
+        }),
+        Value::Tuple(parts) => parts.iter_mut().for_each(|p| output_leaves(p, out)),
+    }
+}
+
+type Evaluate<'a> = dyn Fn(&crate::types::Size) -> Option<usize> + 'a;
+
+fn fits(value: &Value, ty: &Type, evaluate: &Evaluate) -> bool {
+    match (value, ty) {
+        (Value::Scalar(lit), Type::Scalar(s)) => lit.scalar() == *s,
+        (Value::Array(a), Type::Array(shape, s)) => {
+            a.data.scalar() == *s && a.shape.len() == shape.len() && shape.iter().zip(&a.shape).all(|(size, n)| evaluate(size) == Some(*n))
+        }
+        (Value::Tuple(values), Type::Tuple(types)) => {
+            values.len() == types.len() && values.iter().zip(types).all(|(v, t)| fits(v, t, evaluate))
+        }
+        _ => false,
+    }
+}
+
+/// A value of the type, of zeros; `None` if there is not enough memory.
+fn room(ty: &Type, evaluate: &Evaluate) -> Option<Value> {
+    Some(match ty {
+        Type::Scalar(s) => Value::Scalar(Lit::zero(*s)),
+        Type::Array(shape, s) => {
+            let shape: Vec<usize> = shape.iter().map(evaluate).collect::<Option<_>>()?;
+            let count = count_of(&shape)?;
+            let width = if *s == Scalar::Bool { 1 } else { 8 };
+            count.checked_mul(width).filter(|bytes| *bytes <= isize::MAX as usize)?;
+            // Ask for the memory before it is zeroed: a refusal is an error, not the end of the process.
+            drop(Data::try_with_capacity(*s, count).ok()?);
+            Value::Array(Array { shape, data: Data::zeros(*s, count) })
+        }
+        Type::Tuple(parts) => Value::Tuple(parts.iter().map(|t| room(t, evaluate)).collect::<Option<_>>()?),
+    })
+}
+
+/// The matrix product of large contractions.
+extern "C" fn gemm(
+    rows: i64,
+    columns: i64,
+    depth: i64,
+    dest: *mut f64,
+    dest_row: i64,
+    dest_column: i64,
+    left: *const f64,
+    left_row: i64,
+    left_column: i64,
+    right: *const f64,
+    right_row: i64,
+    right_column: i64,
+    scale: f64,
+    accumulate: i32,
+    threads: i32,
+) {
+    let parallelism = if threads > 1 { gemm::Parallelism::Rayon(threads as usize) } else { gemm::Parallelism::None };
+    // SAFETY: emitted code passes matrices that lie within their buffers.
+    unsafe {
+        gemm::gemm(
+            rows as usize,
+            columns as usize,
+            depth as usize,
+            dest,
+            dest_column as isize,
+            dest_row as isize,
+            accumulate != 0,
+            left,
+            left_column as isize,
+            left_row as isize,
+            right,
+            right_column as isize,
+            right_row as isize,
+            1.0,
+            scale,
+            false,
+            false,
+            false,
+            parallelism,
+        )
+    }
+}

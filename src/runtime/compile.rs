@@ -1,0 +1,105 @@
+//! The system's C compiler: finding it, its flags, running it.
+
+use super::{Error, Options};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The files that emitted C includes.
+pub const SUPPORT: [(&str, &str); 2] =
+    [("iverson.h", include_str!("support/iverson.h")), ("iverson_math.h", include_str!("support/iverson_math.h"))];
+
+/// A compiler that exists.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    pub program: PathBuf,
+    /// Arguments that `$CC` has behind the program's name.
+    pub arguments: Vec<String>,
+    /// What changes when the compiler changes: asking it for its version would cost a process at every start.
+    pub identity: String,
+}
+
+impl Compiler {
+    /// `$CC`, or the first of `cc`, `gcc` and `clang` that is there.
+    pub fn find() -> Result<Compiler, Error> {
+        let remedy = "install gcc or clang, set the variable CC to a C compiler, or run with `--target interpret`";
+        match std::env::var("CC").ok().filter(|cc| !cc.trim().is_empty()) {
+            Some(cc) => {
+                let mut words = cc.split_whitespace().map(str::to_string);
+                let name = words.next().expect("not blank");
+                match locate(&name) {
+                    Some(program) => Ok(Compiler::new(program, words.collect())),
+                    None => Err(Error::new(format!("the C compiler `{name}`, named by CC, was not found")).note(remedy)),
+                }
+            }
+            None => match ["cc", "gcc", "clang"].into_iter().find_map(locate) {
+                Some(program) => Ok(Compiler::new(program, vec![])),
+                None => Err(Error::new("no C compiler was found").note(remedy)),
+            },
+        }
+    }
+
+    fn new(program: PathBuf, arguments: Vec<String>) -> Compiler {
+        let program = program.canonicalize().unwrap_or(program);
+        let identity = match std::fs::metadata(&program) {
+            Ok(m) => format!("{} {} {:?}", program.display(), m.len(), m.modified().ok()),
+            Err(_) => program.display().to_string(),
+        };
+        Compiler { program, arguments, identity }
+    }
+
+    /// Compiles the text to a shared library in an empty folder, and gives its path.
+    pub fn run(&self, folder: &Path, text: &str, options: Options) -> Result<PathBuf, Error> {
+        let failed = |e: std::io::Error| Error::new(format!("cannot write to {}: {e}", folder.display()));
+        for (name, support) in SUPPORT {
+            std::fs::write(folder.join(name), support).map_err(failed)?;
+        }
+        let source = folder.join("kernel.c");
+        std::fs::write(&source, text).map_err(failed)?;
+        let library = folder.join("kernel.so");
+        match self.attempt(&source, &library, options)? {
+            Ok(()) => Ok(library),
+            Err(complaint) => {
+                // A compiler without OpenMP still makes right code, only without vector directives and threads.
+                let plain = Options { openmp: false, ..options };
+                if options.openmp && self.attempt(&source, &library, plain)?.is_ok() {
+                    return Ok(library);
+                }
+                Err(Error::new("the C compiler rejected the code made for this program").note(complaint))
+            }
+        }
+    }
+
+    fn attempt(&self, source: &Path, library: &Path, options: Options) -> Result<Result<(), String>, Error> {
+        let output = Command::new(&self.program)
+            .args(&self.arguments)
+            .args(flags(options))
+            .arg("-o")
+            .arg(library)
+            .arg(source)
+            .arg("-lm")
+            .output()
+            .map_err(|e| Error::new(format!("cannot run the C compiler {}: {e}", self.program.display())))?;
+        Ok(if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) })
+    }
+}
+
+/// Never `-ffast-math`: NaN and infinities mean something, and the host's rounding is its own.
+pub fn flags(options: Options) -> Vec<&'static str> {
+    let mut flags =
+        vec!["-std=gnu99", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-shared", "-fPIC", "-w"];
+    flags.push(if options.strict { "-ffp-contract=off" } else { "-ffp-contract=fast" });
+    if options.openmp {
+        flags.push("-fopenmp");
+    }
+    flags
+}
+
+/// A program by its path, or by its name in `$PATH`.
+fn locate(name: &str) -> Option<PathBuf> {
+    let is_program = |path: &Path| path.is_file();
+    if name.contains('/') {
+        let path = PathBuf::from(name);
+        return is_program(&path).then_some(path);
+    }
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| is_program(path))
+}

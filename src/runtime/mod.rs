@@ -1,0 +1,88 @@
+//! Compiled code: made by the system's C compiler, kept by content, loaded and called.
+//!
+//! A function of the IR, free of calls, is lowered and emitted as C. The shared library made from it is kept under a key
+//! that covers everything it depends on (`cache.rs`), so that a program that ran before starts without a compiler.
+
+mod cache;
+mod call;
+mod compile;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::emit;
+use crate::ir::{FunctionId, Program};
+use crate::loops::Kernel;
+use crate::lower;
+pub use call::Compiled;
+use std::time::Instant;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// In source order, without vector reductions, vector maths and fused operations: as the interpreter computes.
+    pub strict: bool,
+    /// Count operations as the cost model does.
+    pub count: bool,
+    /// Use threads where they are asked for, and vector loops by OpenMP's directives.
+    pub openmp: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { strict: false, count: false, openmp: true }
+    }
+}
+
+/// Why there is no compiled code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    pub message: String,
+    /// What would be right.
+    pub notes: Vec<String>,
+}
+
+impl Error {
+    pub fn new(message: impl Into<String>) -> Error {
+        Error { message: message.into(), notes: vec![] }
+    }
+    pub fn note(mut self, note: impl Into<String>) -> Error {
+        self.notes.push(note.into());
+        self
+    }
+    pub fn diagnostic(self, span: Span) -> Diagnostic {
+        self.notes.into_iter().fold(Diagnostic::error(span, self.message), |d, note| d.note(note))
+    }
+}
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.message)?;
+        self.notes.iter().try_for_each(|n| write!(f, "\n  note: {n}"))
+    }
+}
+impl std::error::Error for Error {}
+
+/// The function as loops.
+pub fn kernel(program: &Program, id: FunctionId, options: Options) -> Kernel {
+    let kernel = lower::lower(program, id, lower::Options { strict: options.strict, count: options.count });
+    if let Err(wrong) = crate::loops::verify::verify(&kernel) {
+        panic!("lower: {wrong}\n{}", crate::loops::print::print(&kernel));
+    }
+    kernel
+}
+
+/// The function as C, as it is compiled.
+pub fn c_source(program: &Program, id: FunctionId, options: Options) -> String {
+    emit::c::c(&kernel(program, id, options), style(options))
+}
+
+fn style(options: Options) -> emit::c::Style {
+    emit::c::Style { count: options.count, strict: options.strict }
+}
+
+/// The function as code that can be called. Its body has no calls and no derived functions.
+pub fn compile(program: &Program, id: FunctionId, options: Options) -> Result<Compiled, Error> {
+    let start = Instant::now();
+    let kernel = kernel(program, id, options);
+    let text = emit::c::c(&kernel, style(options));
+    let loaded = cache::library(&text, options)?;
+    let compile_ms = start.elapsed().as_secs_f64() * 1e3;
+    Compiled::new(program, id, &kernel, loaded, text, compile_ms)
+}

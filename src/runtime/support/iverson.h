@@ -1,0 +1,125 @@
+/* What emitted C stands on: the context of a call, errors, planning of memory, vector maths. */
+#ifndef IVERSON_H
+#define IVERSON_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* glibc has vector forms of these; saying so is enough for gcc to use them in `omp simd` loops, without the licence to
+   drop NaN and infinities that -ffast-math is. Sums in vector loops and these calls are all that differs from strict code. */
+#if !defined(IV_STRICT) && defined(__GLIBC__) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if __GLIBC_PREREQ(2, 35)
+#define IV_VECTOR(f) __attribute__((simd("notinbranch"), const)) double f(double);
+#define IV_VECTOR2(f) __attribute__((simd("notinbranch"), const)) double f(double, double);
+IV_VECTOR(exp) IV_VECTOR(exp2) IV_VECTOR(expm1) IV_VECTOR(log) IV_VECTOR(log2) IV_VECTOR(log10) IV_VECTOR(log1p)
+IV_VECTOR(sin) IV_VECTOR(cos) IV_VECTOR(tan) IV_VECTOR(asin) IV_VECTOR(acos) IV_VECTOR(atan)
+IV_VECTOR(sinh) IV_VECTOR(cosh) IV_VECTOR(tanh) IV_VECTOR(erf) IV_VECTOR(erfc) IV_VECTOR(cbrt)
+IV_VECTOR2(pow) IV_VECTOR2(atan2) IV_VECTOR2(hypot)
+#endif
+#endif
+
+#include "iverson_math.h"
+
+#define IV_UNLIKELY(p) __builtin_expect(!!(p), 0)
+
+/* dest[r * dest_row + c * dest_column] (+)= scale * sum k. left[r, k] * right[k, c] */
+typedef void iv_gemm(int64_t rows, int64_t columns, int64_t depth, double *dest, int64_t dest_row, int64_t dest_column,
+                     const double *left, int64_t left_row, int64_t left_column, const double *right, int64_t right_row,
+                     int64_t right_column, double scale, int32_t accumulate, int32_t threads);
+
+/* How a call runs, and what it leaves behind. All zeros is a valid context. */
+typedef struct {
+    /* in: the number of threads (0 is 1) and a matrix product, or null */
+    int32_t threads;
+    /* out: the error */
+    int32_t code;
+    int32_t site;
+    int64_t a, b;
+    iv_gemm *gemm;
+    /* added to by counting builds */
+    int64_t additions, multiplications, calls;
+} iv_context;
+
+enum { IV_NO_MEMORY = 100 };
+
+static inline int32_t iv_fail(iv_context *context, int32_t code, int64_t a, int64_t b, int32_t site)
+{
+    context->code = code;
+    context->a = a;
+    context->b = b;
+    context->site = site;
+    return code;
+}
+static inline int64_t iv_bits(double x)
+{
+    int64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* Maxima as the language has them, for reductions: the first wins ties, NaN passes on. */
+#if defined(_OPENMP)
+#pragma omp declare reduction(iv_max : double : omp_out = iv_max(omp_out, omp_in)) initializer(omp_priv = omp_orig)
+#pragma omp declare reduction(iv_min : double : omp_out = iv_min(omp_out, omp_in)) initializer(omp_priv = omp_orig)
+#endif
+
+/* Sizes at entry saturate: what is too large stays too large. */
+#define IV_MOST_BYTES (INT64_MAX / 4)
+static inline int64_t iv_saturating_add(int64_t a, int64_t b)
+{
+    int64_t r;
+    return __builtin_add_overflow(a, b, &r) ? (a < 0 ? INT64_MIN : INT64_MAX) : r;
+}
+static inline int64_t iv_saturating_sub(int64_t a, int64_t b)
+{
+    int64_t r;
+    return __builtin_sub_overflow(a, b, &r) ? (a < 0 ? INT64_MIN : INT64_MAX) : r;
+}
+static inline int64_t iv_saturating_mul(int64_t a, int64_t b)
+{
+    int64_t r;
+    return __builtin_mul_overflow(a, b, &r) ? ((a < 0) != (b < 0) ? INT64_MIN : INT64_MAX) : r;
+}
+static inline int64_t iv_saturating_neg(int64_t a) { return iv_saturating_sub(0, a); }
+static inline int64_t iv_saturating_div(int64_t a, int64_t b) { return b == 0 ? 0 : iv_int_div(a, b); }
+static inline int64_t iv_saturating_mod(int64_t a, int64_t b) { return b == 0 ? 0 : iv_int_mod(a, b); }
+/* Slots are aligned to 64 bytes. */
+static inline int64_t iv_slot_end(int64_t start, int64_t count, int64_t size)
+{
+    int64_t end = iv_saturating_add(start, iv_saturating_mul(count, size));
+    return end > INT64_MAX - 63 ? INT64_MAX : (end + 63) & ~(int64_t)63;
+}
+
+/* Memory whose size is known only where it is used: it grows, and is kept until the call ends. */
+typedef struct {
+    void *data;
+    int64_t bytes;
+} iv_reserve;
+static inline void *iv_reserve_bytes(iv_reserve *r, int64_t count, int64_t size)
+{
+    int64_t bytes = iv_saturating_mul(count, size);
+    if (bytes > IV_MOST_BYTES) return NULL;
+    if (!r->data || bytes > r->bytes) {
+        free(r->data);
+        if (bytes < 2 * r->bytes) bytes = 2 * r->bytes;
+        if (bytes < 64) bytes = 64;
+        r->data = malloc((size_t)bytes);
+        r->bytes = r->data ? bytes : 0;
+    }
+    return r->data;
+}
+static inline void iv_release(iv_reserve *reserves, int count)
+{
+    for (int k = 0; k < count; k++) free(reserves[k].data);
+}
+
+/* Whether a matrix product is worth a kernel of its own. */
+static inline bool iv_is_large(int64_t m, int64_t n, int64_t k)
+{
+    return m >= 4 && n >= 4 && k >= 4 && (double)m * (double)n * (double)k >= 20000.0;
+}
+
+#endif
