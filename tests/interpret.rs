@@ -1,71 +1,17 @@
 //! The interpreter on programs built by hand: values, counts and failures.
 
+mod build;
+
+use build::*;
 use iverson::diagnostic::Span;
 use iverson::interpret::{Counts, Failure, call};
 use iverson::ir::build::*;
-use iverson::ir::*;
+use iverson::ir::{Exp, FunctionId, History, Op, Range, Reduction, Scalar, Site, Size, Type};
 use iverson::value::{Array, Value};
 
-/// A function under construction, of sizes `n` and `m`.
-struct Build {
-    program: Program,
-    n: Var,
-    m: Var,
-}
-
-fn start() -> Build {
-    let mut program = Program::default();
-    let n = program.vars.fresh("n", Type::I64);
-    let m = program.vars.fresh("m", Type::I64);
-    Build { program, n, m }
-}
-
-impl Build {
-    fn var(&mut self, name: &str, ty: Type) -> Var {
-        self.program.vars.fresh(name, ty)
-    }
-    fn index(&mut self, name: &str) -> Var {
-        self.var(name, Type::I64)
-    }
-    fn n(&self) -> Size {
-        Size::var(self.n)
-    }
-    fn m(&self) -> Size {
-        Size::var(self.m)
-    }
-    fn define(&mut self, name: &str, params: &[Var], result: Type, body: Exp) -> FunctionId {
-        let mut used = vec![];
-        for param in params {
-            let mut note = |s: &Size| s.variables(&mut used);
-            self.program.vars.ty(*param).map_sizes(&mut |s| {
-                note(s);
-                s.clone()
-            });
-        }
-        let sizes = [self.n, self.m].into_iter().filter(|v| used.contains(v)).collect();
-        let function = Function { name: name.into(), sizes, params: params.to_vec(), result, body: Body::Exp(body), span: Span::default() };
-        self.program.functions.push(function);
-        FunctionId(self.program.functions.len() as u32 - 1)
-    }
-    fn run(&self, args: &[Value]) -> Result<(Value, Counts), Failure> {
-        verify::verify(&self.program).unwrap();
-        call(&self.program, FunctionId(self.program.functions.len() as u32 - 1), args)
-    }
-}
-
-fn vector(n: Size) -> Type {
-    Type::Array(vec![n], Scalar::F64)
-}
-fn at(array: Var, keys: &[Exp]) -> Exp {
-    index(array, keys.to_vec(), Site(Span::new(0, 3, 7)))
-}
 fn counts(additions: u64, multiplications: u64, calls: u64) -> Counts {
     Counts { additions, multiplications, calls }
 }
-fn floats(values: &[f64]) -> Value {
-    Value::from(values.to_vec())
-}
-
 #[test]
 fn a_dot_product_adds_and_multiplies_once_per_element() {
     let mut b = start();

@@ -33,6 +33,14 @@ impl Facts {
         }
     }
 
+    /// Remembers how much is known, to forget what is learnt after it.
+    pub fn mark(&self) -> usize {
+        self.known.len()
+    }
+    pub fn reset(&mut self, mark: usize) {
+        self.known.truncate(mark);
+    }
+
     /// The facts inside a binder: `lo <= index < hi`.
     pub fn enter(&mut self, index: Var, lo: &Size, hi: &Size) {
         self.assume_nonneg(Size::var(index).sub(lo));

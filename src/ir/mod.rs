@@ -169,6 +169,9 @@ impl Vars {
     pub fn set_ty(&mut self, var: Var, ty: Type) {
         self.0[var.0 as usize].ty = ty;
     }
+    pub fn rename(&mut self, var: Var, name: impl Into<String>) {
+        self.0[var.0 as usize].name = name.into();
+    }
     pub fn count(&self) -> usize {
         self.0.len()
     }

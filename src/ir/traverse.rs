@@ -4,6 +4,7 @@
 //! that a size mentions may only be replaced by an expression that is itself a size (`build::exp_size`).
 
 use super::build::exp_size;
+use super::facts::Facts;
 use super::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -176,6 +177,76 @@ impl Exp {
         self.for_each_child(&mut |e| count += e.node_count());
         count
     }
+}
+
+/// As `map_children`, with the facts that hold where each subexpression is evaluated.
+pub fn map_children_with_facts(exp: Exp, facts: &mut Facts, f: &mut dyn FnMut(Exp, &mut Facts) -> Exp) -> Exp {
+    let mark = facts.mark();
+    let exp = match exp {
+        Exp::For(v, size, body) => {
+            facts.enter_for(v, &size);
+            let body = f(*body, facts);
+            Exp::For(v, size, Box::new(body))
+        }
+        Exp::Sum(range, body) => {
+            let range = map_range(*range, facts, f);
+            let body = f(*body, facts);
+            Exp::Sum(Box::new(range), Box::new(body))
+        }
+        Exp::Reduce(kind, range, body) => {
+            let range = map_range(*range, facts, f);
+            let body = f(*body, facts);
+            Exp::Reduce(kind, Box::new(range), Box::new(body))
+        }
+        Exp::History(h) => {
+            let History { state, init, index, size, body } = *h;
+            let init = f(init, facts);
+            facts.enter_for(index, &size);
+            let body = f(body, facts);
+            Exp::History(Box::new(History { state, init, index, size, body }))
+        }
+        Exp::Guard(p, e) => {
+            let p = f(*p, facts);
+            facts.assume(&p);
+            let e = f(*e, facts);
+            Exp::Guard(Box::new(p), Box::new(e))
+        }
+        Exp::If(p, a, b) => {
+            let p = f(*p, facts);
+            facts.assume(&p);
+            let a = f(*a, facts);
+            facts.reset(mark);
+            facts.assume_not(&p);
+            let b = f(*b, facts);
+            Exp::If(Box::new(p), Box::new(a), Box::new(b))
+        }
+        Exp::Let(vars, value, body) => {
+            let value = f(*value, facts);
+            if let [v] = vars.as_slice() {
+                facts.define(*v, &value);
+            }
+            let body = f(*body, facts);
+            Exp::Let(vars, Box::new(value), Box::new(body))
+        }
+        Exp::Var(_)
+        | Exp::Lit(_)
+        | Exp::Op(..)
+        | Exp::Partial(..)
+        | Exp::Index(..)
+        | Exp::Singleton(..)
+        | Exp::Tuple(_)
+        | Exp::Array(_)
+        | Exp::Call(..) => exp.map_children(&mut |e| f(e, facts)),
+    };
+    facts.reset(mark);
+    exp
+}
+
+fn map_range(range: Range, facts: &mut Facts, f: &mut dyn FnMut(Exp, &mut Facts) -> Exp) -> Range {
+    let Range { index, lo, hi } = range;
+    let range = Range { index, lo: f(lo, facts), hi: f(hi, facts) };
+    facts.enter_range(&range);
+    range
 }
 
 /// Variables and what replaces them.

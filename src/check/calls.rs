@@ -1,0 +1,358 @@
+//! Calls: of definitions, of scalar functions, of their partial derivatives.
+//!
+//! A call matches the parameters' types with the arguments'. The axes that are a size alone bind it, in order; then
+//! every axis must be equal to what its parameter says.
+
+use super::hints::needs_hint;
+use super::messages::{DERIVATIVE_OPERATORS, brief, count};
+use super::subscripts::UNKNOWN;
+use super::{Checker, Typed};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::ir::build::exp_size;
+use crate::ir::{Exp, FunctionId, Op, Scalar, Site, Size, Type, Var};
+use crate::syntax::ast::{self, Argument, ExpKind};
+use rustc_hash::FxHashMap;
+
+/// An argument: as it is written, or found already.
+pub enum Arg<'e> {
+    Written(&'e ast::Exp),
+    Found(Typed, Span),
+}
+
+impl Arg<'_> {
+    fn span(&self) -> Span {
+        match self {
+            Arg::Written(e) => e.span,
+            Arg::Found(_, span) => *span,
+        }
+    }
+    fn needs_hint(&self) -> bool {
+        match self {
+            Arg::Written(e) => needs_hint(e),
+            Arg::Found(..) => false,
+        }
+    }
+}
+
+impl<'a> Checker<'a> {
+    pub fn is_function_name(&self, name: &str) -> bool {
+        self.functions.contains_key(name)
+            || Op::by_name(name).is_some()
+            || Op::by_partial_name(name).is_some()
+            || DERIVATIVE_OPERATORS.contains(&name)
+    }
+
+    pub fn call(&mut self, head: &ast::Exp, args: &[Argument], span: Span, hint: Option<&Type>) -> Typed {
+        let ExpKind::Name(name) = &head.kind else {
+            return match self.function(head) {
+                Some(id) => self.call_written(id, &brief(head), args, span),
+                None => self.skip(args),
+            };
+        };
+        if let Some(id) = self.functions.get(name.as_str()).copied() {
+            return self.call_written(id, name, args, span);
+        }
+        if DERIVATIVE_OPERATORS.contains(&name.as_str()) {
+            return self.operator_call(name, head.span, args, span);
+        }
+        if let Some(op) = Op::by_name(name) {
+            return match self.positional(name, args) {
+                Some(args) => self.scalar_function(op, &args, span, hint),
+                None => Typed::poison(),
+            };
+        }
+        if let Some((op, k)) = Op::by_partial_name(name) {
+            return match self.positional(name, args) {
+                Some(args) => self.partial(op, k, &args, span),
+                None => Typed::poison(),
+            };
+        }
+        let diagnostic = if self.lookup(name).is_some() {
+            Diagnostic::error(head.span, format!("`{name}` is a value, not a function"))
+                .note(format!("an element of an array is read by `{name}[i]`, a product is written `{name} * (…)`"))
+        } else {
+            let diagnostic = Diagnostic::error(head.span, format!("unknown function `{name}`"));
+            match self.similar_function(name) {
+                Some(similar) => diagnostic.note(format!("did you mean `{similar}`?")),
+                None => diagnostic,
+            }
+        };
+        self.report(diagnostic);
+        self.skip(args)
+    }
+
+    /// Walks arguments for the errors in them alone.
+    pub fn skip(&mut self, args: &[Argument]) -> Typed {
+        for arg in args.iter().filter(|a| a.name.is_none() && !needs_hint(&a.value)) {
+            self.infer(&arg.value, None);
+        }
+        Typed::poison()
+    }
+
+    /// The arguments of a function that takes no named ones.
+    pub fn positional<'e>(&mut self, name: &str, args: &'e [Argument]) -> Option<Vec<&'e ast::Exp>> {
+        if let Some(named) = args.iter().find_map(|a| a.name.as_ref()) {
+            let text = format!("`{name}` takes no argument by name");
+            self.report(Diagnostic::error(named.span, text).note("only derivative operators do: `grad(f, wrt = x)(…)`"));
+            self.skip(args);
+            return None;
+        }
+        Some(args.iter().map(|a| &a.value).collect())
+    }
+
+    fn call_written(&mut self, id: FunctionId, name: &str, args: &[Argument], span: Span) -> Typed {
+        match self.positional(name, args) {
+            Some(args) => self.call_function(id, name, args.into_iter().map(Arg::Written).collect(), span),
+            None => Typed::poison(),
+        }
+    }
+
+    pub fn call_function(&mut self, id: FunctionId, name: &str, args: Vec<Arg<'_>>, span: Span) -> Typed {
+        let params = self.program.function(id).params.clone();
+        let broken = self.broken.contains(&id);
+        if args.len() != params.len() && !broken {
+            let text = format!("`{name}` takes {}, but {} given", count(params.len(), "argument"), are(args.len()));
+            let mut diagnostic = Diagnostic::error(span, text);
+            if let Some(definition) = self.module.definitions.get(id.0 as usize) {
+                let place = definition.params.iter().map(|p| p.name.span.to(p.ty.span)).reduce(Span::to).unwrap_or(definition.name.span);
+                diagnostic = diagnostic.label(place, format!("`{name}` is defined here"));
+            } else {
+                let wanted: Vec<String> =
+                    params.iter().map(|p| format!("{}: {}", self.program.vars.name(*p), self.describe(self.program.vars.ty(*p)))).collect();
+                diagnostic = diagnostic.note(format!("its parameters are `{}`", wanted.join(", ")));
+            }
+            self.report(diagnostic);
+        }
+        if args.len() != params.len() || broken {
+            for arg in &args {
+                if let Arg::Written(e) = arg {
+                    if !needs_hint(e) {
+                        self.infer(e, None);
+                    }
+                }
+            }
+            return Typed::poison();
+        }
+
+        // Arguments that know their type come first: they bind the sizes that are hints for the others.
+        let sizes = self.program.function(id).sizes.clone();
+        let names: Vec<Var> = sizes.iter().chain(&params).copied().collect();
+        let mut bound: FxHashMap<Var, Size> = FxHashMap::default();
+        let mut binders: Vec<(Var, Span)> = vec![];
+        let mut found: Vec<Option<Typed>> = args.iter().map(|_| None).collect();
+        let spans: Vec<Span> = args.iter().map(Arg::span).collect();
+        let mut args: Vec<Option<Arg<'_>>> = args.into_iter().map(Some).collect();
+        let order: Vec<usize> = {
+            let (late, early): (Vec<usize>, Vec<usize>) = (0..args.len()).partition(|k| args[*k].as_ref().is_some_and(Arg::needs_hint));
+            early.into_iter().chain(late).collect()
+        };
+        for k in order {
+            let ty = self.program.vars.ty(params[k]).clone();
+            let hint = ty.map_sizes(&mut |s| s.substitute(&|v| Some(bound.get(&v).cloned().unwrap_or_else(|| Size::var(UNKNOWN)))));
+            let typed = match args[k].take() {
+                Some(Arg::Written(e)) => self.infer(e, Some(&hint)),
+                Some(Arg::Found(typed, _)) => typed,
+                None => Typed::poison(),
+            };
+            if let Some(arg) = &typed.ty {
+                bind(&sizes, &ty, arg, &mut |v, size| {
+                    bound.entry(v).or_insert_with(|| {
+                        binders.push((v, spans[k]));
+                        size.clone()
+                    });
+                });
+                if ty == Type::I64 && *arg == Type::I64 {
+                    if let Some(size) = exp_size(&typed.exp) {
+                        bound.insert(params[k], size);
+                    }
+                }
+            }
+            found[k] = Some(typed);
+        }
+        let mut found: Vec<Typed> = found.into_iter().flatten().collect();
+
+        // An `i64` argument that is a size of another parameter or of the result is bound to a variable.
+        let result = self.program.function(id).result.clone();
+        for (k, param) in params.iter().enumerate() {
+            let used = std::iter::once(&result)
+                .chain(params.iter().map(|p| self.program.vars.ty(*p)))
+                .any(|ty| super::scope::leaking(ty, &[*param]).is_some());
+            if used && !bound.contains_key(param) && found[k].ty == Some(Type::I64) {
+                let name = self.program.vars.name(*param).to_string();
+                let exp = std::mem::replace(&mut found[k].exp, Exp::Tuple(vec![]));
+                let var = self.float(&name, exp, Type::I64);
+                found[k].exp = Exp::Var(var);
+                bound.insert(*param, Size::var(var));
+            }
+        }
+
+        let mut fits = true;
+        for (k, param) in params.iter().enumerate() {
+            let declared = self.program.vars.ty(*param).clone();
+            let Some(ty) = found[k].ty.clone() else {
+                fits = false;
+                continue;
+            };
+            // A size that nothing binds is one of an argument with an error.
+            if unbound(&declared, &names, &bound) {
+                fits &= self.kinds_agree(&ty, &declared, id, k, name, spans[k]);
+                continue;
+            }
+            let want = declared.map_sizes(&mut |s| s.substitute(&|v| bound.get(&v).cloned()));
+            if !self.same_type(&ty, &want) {
+                fits = false;
+                self.report_argument(id, k, name, (&ty, &want, &declared), spans[k], &bound, &binders);
+            }
+        }
+        let exps: Vec<Exp> = found.into_iter().map(|f| f.exp).collect();
+        if !fits || self.unknown_results.contains(&id) || unbound(&result, &names, &bound) {
+            return Typed::poison();
+        }
+        let ty = result.map_sizes(&mut |s| s.substitute(&|v| bound.get(&v).cloned()));
+        Typed::new(Exp::Call(id, exps, Site(span)), ty)
+    }
+
+    /// Compares ranks and elements alone.
+    fn kinds_agree(&mut self, ty: &Type, declared: &Type, id: FunctionId, k: usize, name: &str, span: Span) -> bool {
+        let blank = |ty: &Type| ty.map_sizes(&mut |_| Size::default());
+        let agree = blank(ty) == blank(declared);
+        if !agree {
+            self.report_argument(id, k, name, (ty, declared, declared), span, &FxHashMap::default(), &[]);
+        }
+        agree
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn report_argument(
+        &mut self,
+        id: FunctionId,
+        k: usize,
+        name: &str,
+        (ty, want, declared): (&Type, &Type, &Type),
+        span: Span,
+        bound: &FxHashMap<Var, Size>,
+        binders: &[(Var, Span)],
+    ) {
+        let param = self.program.function(id).params[k];
+        let param_name = self.program.vars.name(param).to_string();
+        let text = format!("argument `{param_name}` of `{name}` has type `{}`, but `{}` is wanted", self.describe(ty), self.describe(want));
+        let mut diagnostic = Diagnostic::error(span, text).here(format!("this has type `{}`", self.describe(ty)));
+        if let Some(definition) = self.module.definitions.get(id.0 as usize) {
+            let written = &definition.params[k];
+            diagnostic = diagnostic
+                .label(written.name.span.to(written.ty.span), format!("`{param_name}` is declared as `{}`", self.describe(declared)));
+        } else {
+            diagnostic = diagnostic.note(format!("`{param_name}` has type `{}`", self.describe(declared)));
+        }
+        let mut vars = vec![];
+        declared.map_sizes(&mut |s| {
+            s.variables(&mut vars);
+            s.clone()
+        });
+        for (var, at) in binders.iter().filter(|(v, at)| vars.contains(v) && *at != span) {
+            if let Some(size) = bound.get(var) {
+                let text = format!("`{}` of `{name}` is `{}` by this argument", self.program.vars.name(*var), self.describe_size(size));
+                diagnostic = diagnostic.label(*at, text);
+            }
+        }
+        let diagnostic = self.explain_difference(diagnostic, ty, want);
+        self.report(diagnostic);
+    }
+
+    fn scalar_function(&mut self, op: Op, args: &[&ast::Exp], span: Span, hint: Option<&Type>) -> Typed {
+        let name = op.name();
+        if args.len() != op.arity() {
+            self.report(Diagnostic::error(
+                span,
+                format!("`{name}` takes {}, but {} given", count(op.arity(), "argument"), are(args.len())),
+            ));
+            args.iter().filter(|a| !needs_hint(a)).for_each(|a| {
+                self.infer(a, None);
+            });
+            return Typed::poison();
+        }
+        let hints: Vec<Type> = match op.cases() {
+            // One list of types: each argument is wanted as it says. Conversions take what comes.
+            [case] => case.args().iter().map(|s| Type::Scalar(*s)).collect(),
+            _ => vec![],
+        };
+        let converts = matches!(op, Op::ToF64 | Op::ToI64);
+        let found: Vec<Typed> = match (hints.is_empty(), args) {
+            (false, _) => args.iter().zip(&hints).map(|(a, h)| self.infer(a, Some(h))).collect(),
+            (true, [a, b]) => {
+                let (a, b) = self.pair(a, b, hint);
+                vec![a, b]
+            }
+            (true, _) => args.iter().map(|a| self.infer(a, if converts { None } else { hint })).collect(),
+        };
+        let Some(types) = found.iter().map(|f| f.ty.clone()).collect::<Option<Vec<Type>>>() else { return Typed::poison() };
+        let kinds: Option<Vec<Scalar>> = types.iter().map(|t| if let Type::Scalar(s) = t { Some(*s) } else { None }).collect();
+        if let Some(result) = kinds.and_then(|kinds| op.result(&kinds)) {
+            return Typed::new(Exp::Op(op, found.into_iter().map(|f| f.exp).collect()), Type::Scalar(result));
+        }
+        let shown: Vec<String> = types.iter().map(|t| format!("`{}`", self.describe(t))).collect();
+        let mut diagnostic = Diagnostic::error(span, format!("`{name}` does not take {}", shown.join(" and ")));
+        for (arg, ty) in args.iter().zip(&shown) {
+            diagnostic = diagnostic.label(arg.span, ty.to_string());
+        }
+        diagnostic = match types.iter().zip(args).find(|(t, _)| matches!(t, Type::Array(..))) {
+            Some((array, arg)) => {
+                let i: Vec<String> = (0..array.shape().len()).map(super::operators::index_name).collect();
+                let i = i.join(", ");
+                let inner = if args.len() == 1 { format!("{}[{i}]", brief(arg)) } else { format!("…, {}[{i}]", brief(arg)) };
+                diagnostic.note(format!("for each element, write `for {i}. {name}({inner})`"))
+            }
+            None if types.len() == 2 => self.offer_conversion(diagnostic, (args[0], &types[0]), (args[1], &types[1])),
+            None => match (types.first(), args.first()) {
+                (Some(Type::Scalar(Scalar::I64)), Some(arg)) => {
+                    diagnostic.note(format!("there are no implicit conversions; write `{name}(f64({}))`", brief(arg)))
+                }
+                _ => diagnostic,
+            },
+        };
+        self.report(diagnostic);
+        Typed::poison()
+    }
+
+    /// `d_sin(x)`, `d0_pow(x, y)`: a partial derivative, on those of the arguments and the result that it uses.
+    fn partial(&mut self, op: Op, k: usize, args: &[&ast::Exp], span: Span) -> Typed {
+        let found: Vec<Typed> = args.iter().map(|a| self.infer(a, Some(&Type::F64))).collect();
+        let Some(types) = found.iter().map(|f| f.ty.clone()).collect::<Option<Vec<Type>>>() else { return Typed::poison() };
+        let kinds: Option<Vec<Scalar>> = types.iter().map(|t| if let Type::Scalar(s) = t { Some(*s) } else { None }).collect();
+        if kinds.is_some_and(|kinds| op.partial_of(k, &kinds).is_some()) {
+            return Typed::new(Exp::Partial(op, k, found.into_iter().map(|f| f.exp).collect()), Type::F64);
+        }
+        let shown: Vec<String> = types.iter().map(|t| format!("`{}`", self.describe(t))).collect();
+        let name = op.partial_name(k);
+        self.report(
+            Diagnostic::error(span, format!("`{name}` does not take ({})", shown.join(", ")))
+                .note(format!("it takes those of `{}`'s arguments and result that its formula uses", op.name())),
+        );
+        Typed::poison()
+    }
+}
+
+fn are(n: usize) -> String {
+    if n == 1 { "1 is".to_string() } else { format!("{n} are") }
+}
+
+/// Whether a type mentions a size that is not bound.
+fn unbound(ty: &Type, names: &[Var], bound: &FxHashMap<Var, Size>) -> bool {
+    let missing: Vec<Var> = names.iter().copied().filter(|v| !bound.contains_key(v)).collect();
+    super::scope::leaking(ty, &missing).is_some()
+}
+
+/// Matches the axes that are a size alone.
+fn bind(sizes: &[Var], param: &Type, arg: &Type, f: &mut impl FnMut(Var, &Size)) {
+    match (param, arg) {
+        (Type::Array(p, _), Type::Array(a, _)) if p.len() == a.len() => {
+            for (p, a) in p.iter().zip(a) {
+                if let Some(v) = p.as_var().filter(|v| sizes.contains(v)) {
+                    f(v, a);
+                }
+            }
+        }
+        (Type::Tuple(p), Type::Tuple(a)) => p.iter().zip(a).for_each(|(p, a)| bind(sizes, p, a, f)),
+        _ => {}
+    }
+}

@@ -1,0 +1,348 @@
+//! Expressions: names, literals, tuples, array literals, `let`, `if`, ascription. The rest is in files of its own.
+
+use super::hints::{is_number, needs_hint};
+use super::messages::{brief, count};
+use super::scope::{Binding, Place, leaking};
+use super::{Checker, Typed};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::ir::build::{guard, if_, lets};
+use crate::ir::{Exp, Lit, Scalar, Size, Type, Var};
+use crate::syntax::ast::{self, ExpKind, Pattern, TypeExp};
+
+/// Deeper nesting than any person writes; the walk is recursive.
+const DEEPEST: usize = 400;
+
+impl<'a> Checker<'a> {
+    /// The expression and its type. The hint is what the context wants, where it is known; the type may be another.
+    pub fn infer(&mut self, exp: &ast::Exp, hint: Option<&Type>) -> Typed {
+        if self.depth >= DEEPEST {
+            self.report(
+                Diagnostic::error(exp.span, "this expression is nested too deeply")
+                    .note("bind parts of it with `let`, or write it as a sum over an array"),
+            );
+            return Typed::poison();
+        }
+        self.depth += 1;
+        let found = self.infer_kind(exp, hint);
+        self.depth -= 1;
+        found
+    }
+
+    fn infer_kind(&mut self, exp: &ast::Exp, hint: Option<&Type>) -> Typed {
+        let span = exp.span;
+        match &exp.kind {
+            ExpKind::Name(name) => self.name(name, span),
+            ExpKind::Int(value) => self.whole_number(*value, false, span, hint),
+            ExpKind::Float(value) => Typed::new(Exp::Lit(Lit::F64(*value)), Type::F64),
+            ExpKind::Bool(value) => Typed::new(Exp::Lit(Lit::Bool(*value)), Type::BOOL),
+            ExpKind::Unary(op, a) => self.unary(*op, a, span, hint),
+            ExpKind::Binary(op, op_span, a, b) => self.binary(exp, *op, *op_span, a, b, hint),
+            ExpKind::Call(head, args) => self.call(head, args, span, hint),
+            ExpKind::Index(array, keys) => self.subscripts(array, keys, span),
+            ExpKind::Bracket(items) => self.bracket(exp, items, hint),
+            ExpKind::Singleton(keys, value) => self.singleton(keys, value, span, hint),
+            ExpKind::Tuple(parts) => self.tuple(parts, hint),
+            ExpKind::Let(pattern, ty, value, body) => self.let_(pattern, ty.as_ref(), value, body, hint),
+            ExpKind::Binder(kind, indices, body) => self.binder(*kind, indices, body, span, hint),
+            ExpKind::If(condition, a, b) => self.if_(condition, a, b.as_deref(), hint),
+            ExpKind::History(pattern, init, index, body) => self.history(pattern, init, index, body, span, hint),
+            ExpKind::Ascribe(e, ty) => match self.read_type(ty) {
+                None => {
+                    self.infer(e, None);
+                    Typed::poison()
+                }
+                Some(want) => self.check(e, &want, |_, d| d.label(ty.span, "the type that is written")),
+            },
+            ExpKind::Error => Typed::poison(),
+        }
+    }
+
+    /// An expression that must have the type wanted.
+    pub fn check(&mut self, exp: &ast::Exp, want: &Type, because: impl FnOnce(&Self, Diagnostic) -> Diagnostic) -> Typed {
+        let found = self.infer(exp, Some(want));
+        if self.require(&found, want, exp.span, because) { found } else { Typed::poison() }
+    }
+
+    /// An integer, such as an index or a bound; a poisoned one is no `Some`.
+    pub fn integer(&mut self, exp: &ast::Exp, what: &str) -> Option<Exp> {
+        let found = self.check(exp, &Type::I64, |_, d| d.note(format!("{what} is an `i64`")));
+        found.ty.map(|_| found.exp)
+    }
+
+    fn name(&mut self, name: &str, span: Span) -> Typed {
+        match self.lookup(name) {
+            Some(Binding::Var(var)) => return Typed::new(Exp::Var(var), self.program.vars.ty(var).clone()),
+            Some(Binding::Poison) => return Typed::poison(),
+            None => {}
+        }
+        match name {
+            "infinity" => return Typed::new(Exp::Lit(Lit::F64(f64::INFINITY)), Type::F64),
+            "nan" => return Typed::new(Exp::Lit(Lit::F64(f64::NAN)), Type::F64),
+            _ => {}
+        }
+        let diagnostic = if self.is_function_name(name) {
+            Diagnostic::error(span, format!("`{name}` is a function, not a value")).note(format!("call it: `{name}(…)`"))
+        } else {
+            let diagnostic = Diagnostic::error(span, format!("unknown name `{name}`"));
+            match self.similar_variable(name) {
+                Some(similar) => diagnostic.note(format!("did you mean `{similar}`?")),
+                None => diagnostic,
+            }
+        };
+        self.report(diagnostic);
+        Typed::poison()
+    }
+
+    /// A whole number has the numeric type that is wanted, and is an `i64` where none is.
+    pub fn whole_number(&mut self, value: u64, negative: bool, span: Span, hint: Option<&Type>) -> Typed {
+        if hint.and_then(Type::scalar) == Some(Scalar::F64) {
+            let value = value as f64;
+            return Typed::new(Exp::Lit(Lit::F64(if negative { -value } else { value })), Type::F64);
+        }
+        let limit = i64::MAX as u64 + negative as u64;
+        if value > limit {
+            self.report(
+                Diagnostic::error(span, "this number does not fit an `i64`")
+                    .note(format!("the largest `i64` is {}; with a point it is a float: `{value}.0`", i64::MAX)),
+            );
+            return Typed::poison();
+        }
+        let value = if negative { (value as i64).wrapping_neg() } else { value as i64 };
+        Typed::new(Exp::Lit(Lit::I64(value)), Type::I64)
+    }
+
+    fn tuple(&mut self, parts: &[ast::Exp], hint: Option<&Type>) -> Typed {
+        let found: Vec<Typed> = parts
+            .iter()
+            .enumerate()
+            .map(|(k, part)| {
+                let hint = match hint {
+                    Some(Type::Tuple(hints)) if hints.len() == parts.len() => Some(&hints[k]),
+                    _ => None,
+                };
+                self.infer(part, hint)
+            })
+            .collect();
+        let types: Option<Vec<Type>> = found.iter().map(|f| f.ty.clone()).collect();
+        Typed { exp: Exp::Tuple(found.into_iter().map(|f| f.exp).collect()), ty: types.map(Type::Tuple) }
+    }
+
+    /// `[a, b, c]`, all of one type. An array of tuples is a tuple of arrays.
+    pub fn array_literal(&mut self, items: &[ast::Exp], span: Span, hint: Option<&Type>) -> Typed {
+        if items.is_empty() {
+            self.report(
+                Diagnostic::error(span, "an array literal needs at least one element")
+                    .note("an array of no elements is `for i in 0..0. e`, whose `e` gives the type"),
+            );
+            return Typed::poison();
+        }
+        let element = hint.and_then(|h| match h {
+            Type::Scalar(_) => Some(h.clone()),
+            h => h.without_axes(1),
+        });
+        // Elements that know their type come first and are the hint of the others.
+        let lead = items.iter().position(|item| !needs_hint(item)).unwrap_or(0);
+        let first = self.infer(&items[lead], element.as_ref());
+        let want = first.ty.clone();
+        let mut found: Vec<Option<Typed>> = items.iter().map(|_| None).collect();
+        found[lead] = Some(first);
+        let mut agree = true;
+        for (k, item) in items.iter().enumerate().filter(|(k, _)| *k != lead) {
+            let typed = self.infer(item, want.as_ref().or(element.as_ref()));
+            if let Some(want) = &want {
+                agree &= self.require(&typed, want, item.span, |c, d| {
+                    d.label(items[lead].span, format!("`{}`", c.describe(want))).note("all elements of an array have one type")
+                });
+            }
+            found[k] = Some(typed);
+        }
+        let found: Vec<Typed> = found.into_iter().flatten().collect();
+        match want {
+            Some(ty) if agree && found.iter().all(|f| f.ty.is_some()) => {
+                let size = Size::constant(found.len() as i64);
+                let exps: Vec<Exp> = found.into_iter().map(|f| f.exp).collect();
+                Typed::new(self.array_of(exps, &ty), ty.with_axis(&size))
+            }
+            _ => Typed::poison(),
+        }
+    }
+
+    /// An array of elements of this type; of tuples it is a tuple of arrays.
+    pub fn array_of(&mut self, items: Vec<Exp>, ty: &Type) -> Exp {
+        let Type::Tuple(parts) = ty else { return Exp::Array(items) };
+        let mut columns: Vec<Vec<Exp>> = parts.iter().map(|_| vec![]).collect();
+        for item in items {
+            let row = match item {
+                Exp::Tuple(row) => row,
+                item => {
+                    let vars: Vec<Var> = parts.iter().map(|t| self.program.vars.fresh("t", t.clone())).collect();
+                    self.floating.push((vars.clone(), item));
+                    vars.into_iter().map(Exp::Var).collect()
+                }
+            };
+            columns.iter_mut().zip(row).for_each(|(column, e)| column.push(e));
+        }
+        Exp::Tuple(columns.into_iter().zip(parts).map(|(column, t)| self.array_of(column, t)).collect())
+    }
+
+    fn let_(&mut self, pattern: &Pattern, ty: Option<&TypeExp>, value: &ast::Exp, body: &ast::Exp, hint: Option<&Type>) -> Typed {
+        let value_found = match ty {
+            None => self.infer(value, None),
+            Some(written) => match self.read_type(written) {
+                None => {
+                    self.infer(value, None);
+                    Typed::poison()
+                }
+                Some(want) => self.check(value, &want, |_, d| d.label(written.span, "the type that is written")),
+            },
+        };
+        let names = self.scope.len();
+        let bound = self.bind_pattern(pattern, value_found.ty.as_ref(), value.span);
+        if let (Some((vars, _)), Some(Type::Scalar(Scalar::I64))) = (&bound, &value_found.ty) {
+            self.define_size(vars[0], &value_found.exp);
+        }
+        let outer = std::mem::take(&mut self.floating);
+        let mut found = self.infer(body, hint);
+        let inner = std::mem::replace(&mut self.floating, outer);
+        self.scope.truncate(names);
+        // Where the value is poisoned there is no binding to make, and the program will not be used.
+        let Some((vars, parts)) = bound else { return found };
+        let mut bindings = vec![(vars, value_found.exp)];
+        bindings.extend(parts);
+        bindings.extend(inner);
+        let all: Vec<Var> = bindings.iter().flat_map(|(vars, _)| vars.iter().copied()).collect();
+        if let Some(ty) = found.ty.as_ref().filter(|ty| leaking(ty, &all).is_some()) {
+            let expanded = ty.map_sizes(&mut |s| self.expand(s));
+            if leaking(&expanded, &all).is_some() {
+                self.floating.extend(bindings);
+                return found;
+            }
+            found.ty = Some(expanded);
+        }
+        found.exp = lets(bindings, found.exp);
+        found
+    }
+
+    /// Binds a pattern's names to the parts of a value: the variables of the outermost `let`, and the bindings that
+    /// take nested tuples apart. `None` if the type is unknown or does not fit (the names are then poisoned).
+    #[allow(clippy::type_complexity)]
+    pub fn bind_pattern(&mut self, pattern: &Pattern, ty: Option<&Type>, value: Span) -> Option<(Vec<Var>, Vec<(Vec<Var>, Exp)>)> {
+        let mut names = vec![];
+        pattern_names(pattern, &mut names);
+        for (k, name) in names.iter().enumerate() {
+            if let Some(first) = names[..k].iter().find(|n| n.text == name.text && n.text != "_") {
+                self.report(
+                    Diagnostic::error(name.span, format!("`{}` is bound twice in one pattern", name.text))
+                        .label(first.span, "bound here first"),
+                );
+            }
+        }
+        let mut inner = vec![];
+        let vars = ty.and_then(|ty| self.bind_parts(pattern, ty, value, &mut inner));
+        if vars.is_none() {
+            names.iter().for_each(|name| self.bind_name(&name.text, Binding::Poison));
+        }
+        vars.map(|vars| (vars, inner))
+    }
+
+    fn bind_parts(&mut self, pattern: &Pattern, ty: &Type, value: Span, inner: &mut Vec<(Vec<Var>, Exp)>) -> Option<Vec<Var>> {
+        match pattern {
+            Pattern::Name(name) => {
+                let var = self.program.vars.fresh(name.text.clone(), ty.clone());
+                self.bind_name(&name.text, Binding::Var(var));
+                Some(vec![var])
+            }
+            Pattern::Tuple(parts, span) => {
+                let types = match ty {
+                    Type::Tuple(types) if types.len() == parts.len() => types,
+                    _ => {
+                        let text =
+                            format!("this pattern has {}, but the value has type `{}`", count(parts.len(), "part"), self.describe(ty));
+                        self.report(Diagnostic::error(*span, text).label(value, "the value"));
+                        return None;
+                    }
+                };
+                let mut vars = vec![];
+                let mut nested = vec![];
+                for (part, ty) in parts.iter().zip(types) {
+                    match part {
+                        Pattern::Name(_) => vars.extend(self.bind_parts(part, ty, value, inner)?),
+                        Pattern::Tuple(..) => {
+                            let var = self.program.vars.fresh("t", ty.clone());
+                            vars.push(var);
+                            nested.push((part, ty, var));
+                        }
+                    }
+                }
+                for (part, ty, var) in nested {
+                    let mut deeper = vec![];
+                    let parts = self.bind_parts(part, ty, value, &mut deeper)?;
+                    inner.push((parts, Exp::Var(var)));
+                    inner.extend(deeper);
+                }
+                Some(vars)
+            }
+        }
+    }
+
+    fn if_(&mut self, condition: &ast::Exp, a: &ast::Exp, b: Option<&ast::Exp>, hint: Option<&Type>) -> Typed {
+        let condition = self.condition(condition);
+        let branch =
+            |c: &mut Self, e: &ast::Exp, hint: Option<&Type>| c.conditional(|c| c.scoped(&Place::Branch, e.span, |c| c.infer(e, hint)));
+        let Some(b) = b else {
+            let found = branch(self, a, hint);
+            return Typed { exp: guard(condition.exp, found.exp), ty: found.ty };
+        };
+        let (first, second) = if needs_hint(a) && !needs_hint(b) { (b, a) } else { (a, b) };
+        let one = branch(self, first, hint);
+        let other = branch(self, second, one.ty.as_ref().or(hint));
+        let mut ty = one.ty.clone().filter(|_| other.ty.is_some());
+        if let Some(want) = one.ty.clone() {
+            let agrees = self.require(&other, &want, second.span, |c, d| {
+                d.label(first.span, format!("`{}`", c.describe(&want))).note("both branches of an `if` have one type")
+            });
+            ty = ty.filter(|_| agrees);
+        }
+        let (one, other) = if std::ptr::eq(first, a) { (one, other) } else { (other, one) };
+        Typed { exp: if_(condition.exp, one.exp, other.exp), ty }
+    }
+
+    pub fn condition(&mut self, exp: &ast::Exp) -> Typed {
+        self.check(exp, &Type::BOOL, |_, d| d.note("a condition is a `bool`, such as a comparison"))
+    }
+
+    /// Two operands, the one that knows its type first, so that it is the hint of the other.
+    pub fn pair(&mut self, a: &ast::Exp, b: &ast::Exp, hint: Option<&Type>) -> (Typed, Typed) {
+        if needs_hint(a) && !needs_hint(b) {
+            let right = self.infer(b, hint);
+            let left = self.infer(a, right.ty.as_ref().or(hint));
+            (left, right)
+        } else {
+            let left = self.infer(a, hint);
+            let hint = if needs_hint(a) { hint.or(left.ty.as_ref()) } else { left.ty.as_ref().or(hint) };
+            let right = self.infer(b, hint);
+            (left, right)
+        }
+    }
+
+    /// A note on how to convert the integer among two operands, if one is a float and the other an integer.
+    pub fn offer_conversion(&self, diagnostic: Diagnostic, a: (&ast::Exp, &Type), b: (&ast::Exp, &Type)) -> Diagnostic {
+        let integer = match (a.1.scalar(), b.1.scalar()) {
+            (Some(Scalar::I64), Some(Scalar::F64)) => a,
+            (Some(Scalar::F64), Some(Scalar::I64)) => b,
+            _ => return diagnostic,
+        };
+        match integer.1 {
+            Type::Scalar(_) if is_number(integer.0) => diagnostic,
+            Type::Scalar(_) => diagnostic.note(format!("there are no implicit conversions; write `f64({})`", brief(integer.0))),
+            _ => diagnostic.note(format!("there are no implicit conversions; write `for i. f64({}[i])`", brief(integer.0))),
+        }
+    }
+}
+
+pub fn pattern_names<'a>(pattern: &'a Pattern, out: &mut Vec<&'a ast::Name>) {
+    match pattern {
+        Pattern::Name(name) => out.push(name),
+        Pattern::Tuple(parts, _) => parts.iter().for_each(|p| pattern_names(p, out)),
+    }
+}

@@ -1,0 +1,237 @@
+//! Text for messages: types, short expressions, what to write instead; and the names that an expression calls.
+
+use super::Checker;
+use crate::bind::nearest;
+use crate::diagnostic::{Diagnostic, Span};
+use crate::ir::{Scalar, Size, Type};
+use crate::syntax::ast::{BinaryOp, BinderKind, Exp, ExpKind, Subscript, UnaryOp};
+
+pub const DERIVATIVE_OPERATORS: [&str; 9] = ["grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian", "jvp", "vjp", "hvp"];
+
+impl Checker<'_> {
+    pub fn describe(&self, ty: &Type) -> String {
+        ty.describe(&|v| self.program.vars.name(v).to_string())
+    }
+    pub fn describe_size(&self, size: &Size) -> String {
+        size.describe(&|v| self.program.vars.name(v).to_string())
+    }
+
+    /// Adds a note on what makes two types different, where that is worth saying.
+    pub fn explain_difference(&self, diagnostic: Diagnostic, found: &Type, want: &Type) -> Diagnostic {
+        match (found, want) {
+            (Type::Scalar(Scalar::I64), Type::Scalar(Scalar::F64)) => {
+                diagnostic.note("there are no implicit conversions; `f64(e)` converts an integer to a float")
+            }
+            (Type::Scalar(Scalar::F64), Type::Scalar(Scalar::I64)) => {
+                diagnostic.note("there are no implicit conversions; `i64(e)` converts a float to an integer, towards zero")
+            }
+            (Type::Array(a, s), Type::Array(b, t)) if s == t && a.len() == b.len() => {
+                let differing = a.iter().zip(b).find(|(x, y)| self.expand(x).axis() != self.expand(y).axis());
+                match differing {
+                    Some((x, y)) => {
+                        let (x, y) = (self.describe_size(x), self.describe_size(y));
+                        if x == y {
+                            diagnostic.note(format!("these are two different sizes that are both named `{x}`"))
+                        } else {
+                            diagnostic.note(format!("the sizes `{x}` and `{y}` are not known to be equal"))
+                        }
+                    }
+                    None => diagnostic,
+                }
+            }
+            _ => diagnostic,
+        }
+    }
+
+    /// The names in scope and those of functions that are closest to `name`.
+    pub fn similar_variable(&self, name: &str) -> Option<String> {
+        closest(name, self.scope.iter().map(|(n, _)| n.as_str()))
+    }
+    pub fn similar_function(&self, name: &str) -> Option<String> {
+        let built_in = crate::scalar::Op::functions().map(|op| op.name()).chain(DERIVATIVE_OPERATORS);
+        closest(name, self.functions.keys().copied().chain(built_in))
+    }
+}
+
+/// The candidate most like `name`. Names of one letter are all alike.
+fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+    let long = |name: &str| name.chars().count() > 1;
+    nearest(name, candidates.filter(|c| long(c) && *c != name)).filter(|_| long(name)).map(str::to_string)
+}
+
+/// A short expression as text; long ones end in `…`.
+pub fn brief(exp: &Exp) -> String {
+    let text = spell(exp, 3);
+    if text.chars().count() <= 32 { text } else { "…".to_string() }
+}
+
+fn spell(exp: &Exp, depth: usize) -> String {
+    if depth == 0 {
+        return match &exp.kind {
+            ExpKind::Name(name) => name.clone(),
+            ExpKind::Int(k) => k.to_string(),
+            _ => "…".to_string(),
+        };
+    }
+    let inner = |e: &Exp| spell(e, depth - 1);
+    let list = |es: &[Exp]| es.iter().map(inner).collect::<Vec<_>>().join(", ");
+    match &exp.kind {
+        ExpKind::Name(name) => name.clone(),
+        ExpKind::Int(k) => k.to_string(),
+        ExpKind::Float(x) => format!("{x:?}"),
+        ExpKind::Bool(b) => b.to_string(),
+        ExpKind::Unary(UnaryOp::Neg, a) => format!("-{}", inner(a)),
+        ExpKind::Unary(UnaryOp::Not, a) => format!("not {}", inner(a)),
+        ExpKind::Binary(op, _, a, b) => {
+            let side = |e: &Exp| match &e.kind {
+                ExpKind::Binary(..) => format!("({})", inner(e)),
+                _ => inner(e),
+            };
+            match op {
+                BinaryOp::Pow => format!("{}^{}", side(a), side(b)),
+                op => format!("{} {} {}", side(a), symbol(*op), side(b)),
+            }
+        }
+        ExpKind::Call(f, args) => {
+            let args: Vec<String> = args.iter().map(|a| inner(&a.value)).collect();
+            format!("{}({})", inner(f), args.join(", "))
+        }
+        ExpKind::Index(array, keys) => {
+            let keys: Vec<String> = keys
+                .iter()
+                .map(|k| match k {
+                    Subscript::At(e) => inner(e),
+                    Subscript::Slice(a, b) => format!("{}..{}", inner(a), inner(b)),
+                    Subscript::All(_) => ":".to_string(),
+                })
+                .collect();
+            format!("{}[{}]", inner(array), keys.join(", "))
+        }
+        ExpKind::Bracket(items) => format!("[{}]", list(items)),
+        ExpKind::Tuple(items) => format!("({})", list(items)),
+        ExpKind::Ascribe(e, _) => inner(e),
+        ExpKind::Singleton(..) | ExpKind::Let(..) | ExpKind::Binder(..) | ExpKind::If(..) | ExpKind::History(..) | ExpKind::Error => {
+            "…".to_string()
+        }
+    }
+}
+
+pub fn symbol(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Or => "or",
+        BinaryOp::And => "and",
+        BinaryOp::Eq => "==",
+        BinaryOp::Ne => "!=",
+        BinaryOp::Lt => "<",
+        BinaryOp::Le => "<=",
+        BinaryOp::Gt => ">",
+        BinaryOp::Ge => ">=",
+        BinaryOp::Add => "+",
+        BinaryOp::Sub => "-",
+        BinaryOp::Mul => "*",
+        BinaryOp::Div => "/",
+        BinaryOp::IDiv => "div",
+        BinaryOp::IMod => "mod",
+        BinaryOp::Pow => "^",
+    }
+}
+
+pub fn word(kind: BinderKind) -> &'static str {
+    match kind {
+        BinderKind::For => "for",
+        BinderKind::Sum => "sum",
+        BinderKind::Prod => "prod",
+        BinderKind::Max => "max",
+        BinderKind::Min => "min",
+        BinderKind::ArgMax => "argmax",
+        BinderKind::ArgMin => "argmin",
+        BinderKind::Any => "any",
+        BinderKind::All => "all",
+    }
+}
+
+/// `1 argument`, `2 arguments`
+pub fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+fn for_each_child<'a>(exp: &'a Exp, f: &mut dyn FnMut(&'a Exp)) {
+    match &exp.kind {
+        ExpKind::Name(_) | ExpKind::Int(_) | ExpKind::Float(_) | ExpKind::Bool(_) | ExpKind::Error => {}
+        ExpKind::Unary(_, a) | ExpKind::Ascribe(a, _) => f(a),
+        ExpKind::Binary(_, _, a, b) => {
+            f(a);
+            f(b)
+        }
+        ExpKind::Call(head, args) => {
+            f(head);
+            args.iter().for_each(|a| f(&a.value))
+        }
+        ExpKind::Index(array, keys) => {
+            f(array);
+            for key in keys {
+                match key {
+                    Subscript::At(e) => f(e),
+                    Subscript::Slice(a, b) => {
+                        f(a);
+                        f(b)
+                    }
+                    Subscript::All(_) => {}
+                }
+            }
+        }
+        ExpKind::Bracket(items) | ExpKind::Tuple(items) => items.iter().for_each(f),
+        ExpKind::Singleton(keys, value) => {
+            keys.iter().for_each(&mut *f);
+            f(value)
+        }
+        ExpKind::Let(_, _, value, body) => {
+            f(value);
+            f(body)
+        }
+        ExpKind::Binder(_, indices, body) => {
+            for (lo, hi) in indices.iter().filter_map(|i| i.range.as_ref()) {
+                f(lo);
+                f(hi)
+            }
+            f(body)
+        }
+        ExpKind::If(c, a, b) => {
+            f(c);
+            f(a);
+            if let Some(b) = b {
+                f(b)
+            }
+        }
+        ExpKind::History(_, init, index, body) => {
+            f(init);
+            if let Some((lo, hi)) = &index.range {
+                f(lo);
+                f(hi)
+            }
+            f(body)
+        }
+    }
+}
+
+/// Names that are called or differentiated, with their places.
+pub fn called_names<'a>(exp: &'a Exp, out: &mut Vec<(&'a str, Span)>) {
+    if let ExpKind::Call(head, args) = &exp.kind {
+        if let ExpKind::Name(name) = &head.kind {
+            out.push((name, head.span));
+            if DERIVATIVE_OPERATORS.contains(&name.as_str()) {
+                if let Some(ExpKind::Name(f)) = args.first().map(|a| &a.value.kind) {
+                    out.push((f, args[0].value.span));
+                }
+            }
+        }
+    }
+    for_each_child(exp, &mut |e| called_names(e, out));
+}
+
+/// Whether a name occurs, whatever it stands for.
+pub fn mentions(exp: &Exp, name: &str) -> bool {
+    let mut found = matches!(&exp.kind, ExpKind::Name(n) if n == name);
+    for_each_child(exp, &mut |e| found = found || mentions(e, name));
+    found
+}

@@ -1,0 +1,250 @@
+//! Checks a syntax tree and elaborates it to the IR in one walk.
+//!
+//! Each surface expression is inferred under a *hint*, the type its context wants (if it is known), and gives its IR
+//! expression and its type together. Hints let a whole-number literal be a float and give singletons their sizes;
+//! whether the type found is the type wanted is compared afterwards, where the context knows why it wants it.
+//! An erroneous expression has no type (`Typed::ty` is `None`), which silences everything that follows from it.
+//!
+//! * `sizes`: types from text, comparing sizes, sizes bound to variables
+//! * `scope`: names, and bindings that float to the nearest scope
+//! * `infer`, `operators`, `binders`, `subscripts`, `calls`: expressions
+//! * `operator_calls`: derivative operators as they are written; `derive`: the functions they stand for
+//! * `messages`: expressions and types as text
+
+mod binders;
+mod calls;
+mod derive;
+mod hints;
+mod infer;
+mod messages;
+mod operator_calls;
+mod operators;
+mod scope;
+mod sizes;
+mod subscripts;
+
+pub use derive::{DerivativeKind, derive, float_params};
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::ir::{Body, Exp, Function, FunctionId, Program, Size, Type, Var};
+use crate::syntax::ast;
+use binders::IndexCell;
+use rustc_hash::{FxHashMap, FxHashSet};
+use scope::Binding;
+
+/// The program and what is wrong with it. The program may be used only if no diagnostic is an error.
+pub fn check(module: &ast::Module) -> (Program, Vec<Diagnostic>) {
+    let mut checker = Checker::new(module);
+    let order = checker.order();
+    for definition in &module.definitions {
+        checker.header(definition);
+    }
+    for k in order {
+        checker.body(k);
+    }
+    (checker.program, checker.diagnostics)
+}
+
+/// An IR expression and its type; no type where an error was reported.
+struct Typed {
+    exp: Exp,
+    ty: Option<Type>,
+}
+
+impl Typed {
+    fn new(exp: Exp, ty: Type) -> Typed {
+        Typed { exp, ty: Some(ty) }
+    }
+    fn poison() -> Typed {
+        Typed { exp: Exp::Tuple(vec![]), ty: None }
+    }
+}
+
+struct Checker<'a> {
+    module: &'a ast::Module,
+    program: Program,
+    diagnostics: Vec<Diagnostic>,
+    /// The definition that a function's name stands for.
+    functions: FxHashMap<&'a str, FunctionId>,
+    /// Functions whose parameters could not be read: calls of them are not checked.
+    broken: FxHashSet<FunctionId>,
+    /// Functions whose result type is not known.
+    unknown_results: FxHashSet<FunctionId>,
+    derived: derive::Memo,
+    scope: Vec<(String, Binding)>,
+    /// Bindings that the nearest enclosing scope will make.
+    floating: Vec<(Vec<Var>, Exp)>,
+    /// The binders around the current expression, outermost first.
+    indices: Vec<IndexCell>,
+    /// How many conditions stand around the current expression, within the definition.
+    conditions: usize,
+    depth: usize,
+    /// `let m = n - 1`: variables that are sizes of others.
+    defined_sizes: FxHashMap<Var, Size>,
+}
+
+impl<'a> Checker<'a> {
+    fn new(module: &'a ast::Module) -> Checker<'a> {
+        let mut checker = Checker {
+            module,
+            program: Program::default(),
+            diagnostics: vec![],
+            functions: FxHashMap::default(),
+            broken: FxHashSet::default(),
+            unknown_results: FxHashSet::default(),
+            derived: derive::Memo::default(),
+            scope: vec![],
+            floating: vec![],
+            indices: vec![],
+            conditions: 0,
+            depth: 0,
+            defined_sizes: FxHashMap::default(),
+        };
+        for (k, definition) in module.definitions.iter().enumerate() {
+            match checker.functions.get(definition.name.text.as_str()) {
+                None => {
+                    checker.functions.insert(&definition.name.text, FunctionId(k as u32));
+                }
+                Some(first) => {
+                    let first = module.definitions[first.0 as usize].name.span;
+                    checker.report(
+                        Diagnostic::error(definition.name.span, format!("`{}` is defined twice", definition.name.text))
+                            .here("defined again here")
+                            .label(first, "first defined here"),
+                    );
+                }
+            }
+        }
+        checker
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Definitions with those they call before them. Reports recursion; what is in a cycle has no result type unless
+    /// it is declared.
+    fn order(&mut self) -> Vec<usize> {
+        let definitions = &self.module.definitions;
+        let calls: Vec<Vec<(usize, Span)>> = definitions
+            .iter()
+            .map(|d| {
+                let mut names = vec![];
+                messages::called_names(&d.body, &mut names);
+                names.iter().filter_map(|(name, span)| Some((self.functions.get(name)?.0 as usize, *span))).collect()
+            })
+            .collect();
+        let mut order = vec![];
+        let mut done = vec![false; definitions.len()];
+        for start in 0..definitions.len() {
+            // Depth first, on a stack of its own so that long chains of calls are no trouble.
+            let mut path: Vec<(usize, usize)> = vec![(start, 0)];
+            while let Some((k, next)) = path.last_mut() {
+                let k = *k;
+                if done[k] {
+                    path.pop();
+                    continue;
+                }
+                match calls[k].get(*next) {
+                    None => {
+                        done[k] = true;
+                        order.push(k);
+                        path.pop();
+                    }
+                    Some((callee, _)) => {
+                        *next += 1;
+                        match path.iter().position(|(j, _)| j == callee) {
+                            None => path.push((*callee, 0)),
+                            Some(from) => {
+                                let cycle: Vec<(usize, usize)> = path[from..].to_vec();
+                                self.report_cycle(&cycle, &calls);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        order
+    }
+
+    fn report_cycle(&mut self, cycle: &[(usize, usize)], calls: &[Vec<(usize, Span)>]) {
+        let definitions = &self.module.definitions;
+        let name = |k: usize| definitions[k].name.text.as_str();
+        let mut message = String::new();
+        for (k, _) in cycle {
+            message += &format!("`{}` calls ", name(*k));
+        }
+        message += &format!("`{}`", name(cycle[0].0));
+        let step = |(k, next): &(usize, usize)| calls[*k][next - 1];
+        let mut diagnostic = Diagnostic::error(step(&cycle[0]).1, format!("recursion: {message}"));
+        for (count, at) in cycle.iter().enumerate() {
+            let (callee, span) = step(at);
+            let text = format!("`{}` calls `{}` here", name(at.0), name(callee));
+            diagnostic = if count == 0 { diagnostic.here(text) } else { diagnostic.label(span, text) };
+        }
+        self.report(diagnostic.note("definitions may not call themselves; repeat with `sum`, `for` or `history`"));
+        for (k, _) in cycle {
+            if definitions[*k].result.is_none() {
+                self.unknown_results.insert(FunctionId(*k as u32));
+            }
+        }
+    }
+
+    /// Makes the function with its sizes, parameters and declared result; its body comes later.
+    fn header(&mut self, definition: &'a ast::Definition) {
+        let id = FunctionId(self.program.functions.len() as u32);
+        let (sizes, params, result) = self.parameters(definition, id);
+        if definition.result.is_none() || result.is_none() {
+            self.unknown_results.insert(id);
+        }
+        self.program.functions.push(Function {
+            name: definition.name.text.clone(),
+            sizes,
+            params,
+            result: result.unwrap_or(Type::Tuple(vec![])),
+            body: Body::Exp(Exp::Tuple(vec![])),
+            span: definition.span,
+        });
+        self.scope.clear();
+    }
+
+    fn body(&mut self, k: usize) {
+        let definition = &self.module.definitions[k];
+        let id = FunctionId(k as u32);
+        self.enter_header(definition, id);
+        let declared =
+            (definition.result.is_some() && !self.unknown_results.contains(&id)).then(|| self.program.function(id).result.clone());
+        let errors = self.error_count();
+        let found =
+            self.scoped(&scope::Place::Body(&definition.name.text), definition.body.span, |c| match (&declared, &definition.result) {
+                (Some(want), Some(written)) => {
+                    let found = c.infer(&definition.body, Some(want));
+                    let agrees = c.require(&found, want, definition.body.span, |c, d| {
+                        let text = format!("`{}` is declared to give `{}`", definition.name.text, c.describe(want));
+                        d.label(written.span, text)
+                    });
+                    if agrees { found } else { Typed::poison() }
+                }
+                _ => c.infer(&definition.body, None),
+            });
+        if let (Some(ty), None) = (&found.ty, &definition.result) {
+            if let Some(result) = self.outward(ty, id, definition) {
+                self.program.functions[k].result = result;
+                self.unknown_results.remove(&id);
+            }
+        } else if found.ty.is_none() && self.error_count() == errors && definition.result.is_none() {
+            self.unknown_results.insert(id);
+        }
+        self.program.functions[k].body = Body::Exp(found.exp);
+        self.scope.clear();
+        self.floating.clear();
+        self.indices.clear();
+        self.conditions = 0;
+        self.depth = 0;
+        self.defined_sizes.clear();
+    }
+
+    fn error_count(&self) -> usize {
+        self.diagnostics.iter().filter(|d| d.severity == crate::diagnostic::Severity::Error).count()
+    }
+}

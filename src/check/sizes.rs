@@ -1,0 +1,229 @@
+//! Sizes: types from text, the sizes that parameters bind, and the comparison of sizes.
+//!
+//! A lower-case name that stands alone as an axis of a parameter binds a size, unless an `i64` parameter has that
+//! name. Sizes are equal if their normal forms are, where a variable that is bound to a size (`let m = n - 1`) may be
+//! replaced by it.
+
+use super::{Checker, Typed};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::ir::build::exp_size;
+use crate::ir::{Exp, FunctionId, Scalar, Size, Type, Var};
+use crate::syntax::ast::{self, ExpKind, TypeExp, TypeKind};
+
+use super::scope::Binding;
+
+impl<'a> Checker<'a> {
+    /// Reads a definition's parameters and result type. Marks the function broken where a parameter has no type.
+    pub fn parameters(&mut self, definition: &'a ast::Definition, id: FunctionId) -> (Vec<Var>, Vec<Var>, Option<Type>) {
+        let mut sizes = vec![];
+        let mut params = vec![];
+        for (k, param) in definition.params.iter().enumerate() {
+            if let Some(first) = definition.params[..k].iter().find(|p| p.name.text == param.name.text) {
+                self.report(
+                    Diagnostic::error(param.name.span, format!("two parameters are named `{}`", param.name.text))
+                        .here("the second")
+                        .label(first.name.span, "the first"),
+                );
+                self.broken.insert(id);
+            }
+            params.push(self.program.vars.fresh(param.name.text.clone(), Type::I64));
+        }
+        for (param, var) in definition.params.iter().zip(&params) {
+            if matches!(param.ty.kind, TypeKind::Scalar(Scalar::I64)) {
+                self.bind_name(&param.name.text, Binding::Var(*var));
+            }
+        }
+        for param in &definition.params {
+            self.bind_sizes(&param.ty, definition, &mut sizes);
+        }
+        for (param, var) in definition.params.iter().zip(&params) {
+            match self.read_type(&param.ty) {
+                Some(ty) => self.program.vars.set_ty(*var, ty),
+                None => {
+                    self.broken.insert(id);
+                }
+            }
+        }
+        let result = definition.result.as_ref().and_then(|ty| self.read_type(ty));
+        self.floating.clear();
+        (sizes, params, result)
+    }
+
+    /// Binds the names that stand alone as axes.
+    fn bind_sizes(&mut self, ty: &TypeExp, definition: &ast::Definition, sizes: &mut Vec<Var>) {
+        match &ty.kind {
+            TypeKind::Scalar(_) | TypeKind::Name(_) | TypeKind::Error => {}
+            TypeKind::Tuple(parts) => parts.iter().for_each(|t| self.bind_sizes(t, definition, sizes)),
+            TypeKind::Array(axes, element) => {
+                for axis in axes {
+                    let ExpKind::Name(name) = &axis.kind else { continue };
+                    if self.lookup(name).is_some() {
+                        continue;
+                    }
+                    if let Some(param) = definition.params.iter().find(|p| p.name.text == *name) {
+                        self.report(
+                            Diagnostic::error(axis.span, format!("`{name}` is a parameter that is no `i64`, so it is no size"))
+                                .here("used as a size here")
+                                .label(param.name.span, "the parameter")
+                                .note("give the size another name, or the parameter the type `i64`"),
+                        );
+                        self.bind_name(name, Binding::Poison);
+                    } else if !name.starts_with(|c: char| c.is_lowercase() || c == '_') {
+                        self.report(
+                            Diagnostic::error(axis.span, format!("`{name}` cannot name a size"))
+                                .note(format!("names of sizes begin with a lower-case letter, as `{}`", name.to_lowercase())),
+                        );
+                        self.bind_name(name, Binding::Poison);
+                    } else {
+                        let var = self.program.vars.fresh(name.clone(), Type::I64);
+                        sizes.push(var);
+                        self.bind_name(name, Binding::Var(var));
+                    }
+                }
+                self.bind_sizes(element, definition, sizes)
+            }
+        }
+    }
+
+    /// Brings the sizes and parameters of a definition into scope.
+    pub fn enter_header(&mut self, definition: &ast::Definition, id: FunctionId) {
+        self.scope.clear();
+        let f = self.program.function(id).clone();
+        for var in &f.sizes {
+            self.bind_name(&self.program.vars.name(*var).to_string(), Binding::Var(*var));
+        }
+        let broken = self.broken.contains(&id);
+        for (param, var) in definition.params.iter().zip(&f.params) {
+            // Where one parameter could not be read the types of the others still hold, if they were read.
+            let unread = broken && *self.program.vars.ty(*var) == Type::I64 && !matches!(param.ty.kind, TypeKind::Scalar(Scalar::I64));
+            self.bind_name(&param.name.text, if unread { Binding::Poison } else { Binding::Var(*var) });
+        }
+    }
+
+    /// The type that is written, its sizes in the variables in scope.
+    pub fn read_type(&mut self, ty: &TypeExp) -> Option<Type> {
+        match &ty.kind {
+            TypeKind::Scalar(s) => Some(Type::Scalar(*s)),
+            TypeKind::Tuple(parts) => {
+                let parts: Vec<Option<Type>> = parts.iter().map(|t| self.read_type(t)).collect();
+                parts.into_iter().collect::<Option<_>>().map(Type::Tuple)
+            }
+            TypeKind::Array(axes, element) => {
+                let sizes: Vec<Option<Size>> = axes.iter().map(|axis| self.read_size(axis)).collect();
+                let element = self.read_type(element)?;
+                let sizes: Vec<Size> = sizes.into_iter().collect::<Option<_>>()?;
+                Some(sizes.iter().rev().fold(element, |ty, size| ty.with_axis(size)))
+            }
+            TypeKind::Name(name) => {
+                self.report(
+                    Diagnostic::error(ty.span, format!("unknown type `{name}`"))
+                        .note("the types are `f64`, `i64`, `bool`, arrays `[n, m]f64` and tuples `(f64, [n]i64)`"),
+                );
+                None
+            }
+            TypeKind::Error => None,
+        }
+    }
+
+    fn read_size(&mut self, axis: &ast::Exp) -> Option<Size> {
+        if let ExpKind::Name(name) = &axis.kind {
+            if self.lookup(name).is_none() {
+                self.report(
+                    Diagnostic::error(axis.span, format!("unknown size `{name}`"))
+                        .note("a size is bound where its name alone is an axis of a parameter (`x: [n]f64`), or is an `i64` in scope"),
+                );
+                return None;
+            }
+        }
+        let Typed { exp, ty } = self.infer(axis, Some(&Type::I64));
+        let ty = ty?;
+        if ty != Type::I64 {
+            let found = self.describe(&ty);
+            self.report(Diagnostic::error(axis.span, "a size is an integer").here(format!("this has type `{found}`")));
+            return None;
+        }
+        let size = exp_size(&exp);
+        if size.is_none() {
+            self.report(Diagnostic::error(axis.span, "this is no size").note(
+                "sizes are made of integer variables and literals by `+ - * div mod`, `min` and `max`; bind anything else with `let` first",
+            ));
+        }
+        size
+    }
+
+    /// The type of a definition's body as its result: in its sizes and `i64` parameters alone.
+    pub fn outward(&mut self, ty: &Type, id: FunctionId, definition: &ast::Definition) -> Option<Type> {
+        let f = self.program.function(id);
+        let known: Vec<Var> = f.sizes.iter().chain(&f.params).copied().collect();
+        let unknown = |ty: &Type| {
+            let mut vars = vec![];
+            ty.map_sizes(&mut |s| {
+                s.variables(&mut vars);
+                s.clone()
+            });
+            vars.into_iter().find(|v| !known.contains(v))
+        };
+        if unknown(ty).is_none() {
+            return Some(ty.clone());
+        }
+        let expanded = ty.map_sizes(&mut |s| self.expand(s));
+        match unknown(&expanded) {
+            None => Some(expanded),
+            Some(var) => {
+                let text = format!("the size `{}` is known only inside `{}`", self.program.vars.name(var), definition.name.text);
+                let found = self.describe(ty);
+                self.report(
+                    Diagnostic::error(definition.body.span, text).here(format!("this has type `{found}`")).note(
+                        "the sizes of a result are written in the sizes of the parameters and in `i64` parameters; make it a parameter",
+                    ),
+                );
+                None
+            }
+        }
+    }
+
+    /// The size with variables that are bound to sizes replaced by these.
+    pub fn expand(&self, size: &Size) -> Size {
+        size.substitute(&|v| self.defined_sizes.get(&v).cloned())
+    }
+
+    /// `let var = exp`: remembers the size that an integer variable is.
+    pub fn define_size(&mut self, var: Var, exp: &Exp) {
+        if let Some(size) = exp_size(exp) {
+            let size = self.expand(&size);
+            self.defined_sizes.insert(var, size);
+        }
+    }
+
+    pub fn same_size(&self, a: &Size, b: &Size) -> bool {
+        if a.axis() == b.axis() {
+            return true;
+        }
+        self.expand(a).axis() == self.expand(b).axis()
+    }
+
+    /// Equal types, sizes compared as `same_size` does.
+    pub fn same_type(&self, a: &Type, b: &Type) -> bool {
+        match (a, b) {
+            (Type::Scalar(a), Type::Scalar(b)) => a == b,
+            (Type::Array(sa, a), Type::Array(sb, b)) => {
+                a == b && sa.len() == sb.len() && sa.iter().zip(sb).all(|(x, y)| self.same_size(x, y))
+            }
+            (Type::Tuple(a), Type::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(x, y)| self.same_type(x, y)),
+            (Type::Scalar(_) | Type::Array(..) | Type::Tuple(_), _) => false,
+        }
+    }
+
+    /// Whether the type found is the one wanted; if not, reports it with what `because` adds.
+    pub fn require(&mut self, found: &Typed, want: &Type, span: Span, because: impl FnOnce(&Self, Diagnostic) -> Diagnostic) -> bool {
+        let Some(ty) = &found.ty else { return true };
+        if self.same_type(ty, want) {
+            return true;
+        }
+        let message = format!("this has type `{}`, but `{}` is wanted", self.describe(ty), self.describe(want));
+        let diagnostic = because(self, Diagnostic::error(span, message).here(format!("`{}`", self.describe(ty))));
+        let diagnostic = self.explain_difference(diagnostic, ty, want);
+        self.report(diagnostic);
+        false
+    }
+}

@@ -1,0 +1,381 @@
+//! What a function costs, as a formula in its sizes.
+//!
+//! The counts are the interpreter's: every operation on floats once, partials as calls, one addition for each float
+//! added into a destination (see `interpret`). Loops are summed symbolically, over triangles and under brackets too.
+//! Where a count depends on data, the formula is an upper bound and says so (`exact` is false): a guard on data counts
+//! as if it held, of an `if` on data the dearer branch counts.
+//!
+//! Sizes are taken to be at least zero, as they are.
+
+pub mod poly;
+
+use crate::ir::facts::Facts;
+use crate::ir::{Body, Exp, FunctionId, Lit, Op, Program, Range, Reduction, Scalar, Size, Type, Var, build, print};
+use crate::scalar::CostClass;
+pub use poly::Poly;
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cost {
+    pub additions: Poly,
+    pub multiplications: Poly,
+    pub calls: Poly,
+    /// Whether these are the counts, and not only bounds on them.
+    pub exact: bool,
+}
+
+impl Cost {
+    pub fn total(&self) -> Poly {
+        self.additions.add(&self.multiplications).add(&self.calls)
+    }
+    /// Additions, multiplications and calls at given sizes; `None` where a size is missing or the counts depend on data.
+    pub fn evaluate(&self, value: &impl Fn(Var) -> Option<i64>) -> Option<[i64; 3]> {
+        Some([self.additions.evaluate(value)?, self.multiplications.evaluate(value)?, self.calls.evaluate(value)?])
+    }
+}
+
+/// The cost of a call.
+pub fn cost(program: &Program, id: FunctionId) -> Cost {
+    let mut analysis = Analysis { program, functions: FxHashMap::default(), types: FxHashMap::default() };
+    let (tally, exact) = analysis.function(id);
+    let Tally { additions, multiplications, calls } = tally;
+    Cost { additions, multiplications, calls, exact }
+}
+
+/// Counts of the three kinds of operations.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    additions: Poly,
+    multiplications: Poly,
+    calls: Poly,
+}
+
+impl Tally {
+    fn additions(count: Poly) -> Tally {
+        Tally { additions: count, ..Tally::default() }
+    }
+    fn one(class: CostClass) -> Tally {
+        let mut tally = Tally::default();
+        match class {
+            CostClass::Free => {}
+            CostClass::Addition => tally.additions = Poly::one(),
+            CostClass::Multiplication => tally.multiplications = Poly::one(),
+            CostClass::Call => tally.calls = Poly::one(),
+        }
+        tally
+    }
+    fn map(&self, mut f: impl FnMut(&Poly) -> Poly) -> Tally {
+        Tally { additions: f(&self.additions), multiplications: f(&self.multiplications), calls: f(&self.calls) }
+    }
+    fn zip(&self, other: &Tally, mut f: impl FnMut(&Poly, &Poly) -> Poly) -> Tally {
+        Tally {
+            additions: f(&self.additions, &other.additions),
+            multiplications: f(&self.multiplications, &other.multiplications),
+            calls: f(&self.calls, &other.calls),
+        }
+    }
+    fn add(&self, other: &Tally) -> Tally {
+        self.zip(other, Poly::add)
+    }
+    fn times(&self, factor: &Poly) -> Tally {
+        self.map(|p| p.mul(factor))
+    }
+    fn is_zero(&self) -> bool {
+        self.additions.is_zero() && self.multiplications.is_zero() && self.calls.is_zero()
+    }
+}
+
+struct Analysis<'a> {
+    program: &'a Program,
+    functions: FxHashMap<FunctionId, (Tally, bool)>,
+    types: FxHashMap<*const Exp, Rc<Type>>,
+}
+
+/// What is known at a place.
+#[derive(Clone, Default)]
+struct Scope {
+    facts: Facts,
+    /// Integers bound by `let`, as sizes.
+    ints: FxHashMap<Var, Size>,
+    /// Truth values bound by `let`, as brackets.
+    bools: FxHashMap<Var, Poly>,
+    /// Integers bound by `let` that depend on data.
+    unknown: Vec<Var>,
+}
+
+/// What becomes of an expression's value.
+#[derive(Clone, Copy, PartialEq)]
+enum Use {
+    Evaluated,
+    /// Added into a destination.
+    Added,
+}
+
+impl<'a> Analysis<'a> {
+    fn function(&mut self, id: FunctionId) -> (Tally, bool) {
+        if let Some(known) = self.functions.get(&id) {
+            return known.clone();
+        }
+        let f = self.program.function(id);
+        let Body::Exp(body) = &f.body else { panic!("cost: `{}` is a derivative that has not been defined yet", f.name) };
+        let scope = Scope { facts: Facts::of_function(f), ..Scope::default() };
+        let mut walk = Walk { analysis: self, exact: true };
+        let tally = walk.count(&scope, body, Use::Evaluated);
+        let result = (tally, walk.exact);
+        self.functions.insert(id, result.clone());
+        result
+    }
+}
+
+struct Walk<'w, 'a> {
+    analysis: &'w mut Analysis<'a>,
+    exact: bool,
+}
+
+impl Walk<'_, '_> {
+    fn type_of(&mut self, exp: &Exp) -> Rc<Type> {
+        let program = self.analysis.program;
+        self.analysis.types.entry(exp as *const Exp).or_insert_with(|| Rc::new(build::type_of(program, exp))).clone()
+    }
+
+    fn evaluate(&mut self, scope: &Scope, exp: &Exp) -> Tally {
+        self.count(scope, exp, Use::Evaluated)
+    }
+    fn evaluate_all<'e>(&mut self, scope: &Scope, exps: impl IntoIterator<Item = &'e Exp>) -> Tally {
+        exps.into_iter().fold(Tally::default(), |t, e| t.add(&self.evaluate(scope, e)))
+    }
+
+    fn count(&mut self, scope: &Scope, exp: &Exp, usage: Use) -> Tally {
+        // What does not distribute over adding is evaluated, then added.
+        let added = |me: &mut Self, tally: Tally| match usage {
+            Use::Evaluated => tally,
+            Use::Added => {
+                let ty = me.type_of(exp);
+                tally.add(&Tally::additions(me.floats(scope, &ty)))
+            }
+        };
+        match exp {
+            Exp::Var(_) | Exp::Lit(_) => added(self, Tally::default()),
+            Exp::Op(op, args) => match &*self.type_of(&args[0]) {
+                Type::Scalar(first) => {
+                    let mut kinds = vec![*first];
+                    kinds.extend(args[1..].iter().filter_map(|a| self.type_of(a).scalar()));
+                    let tally = self.evaluate_all(scope, args).add(&Tally::one(op.cost(&kinds)));
+                    added(self, tally)
+                }
+                Type::Array(..) | Type::Tuple(_) => {
+                    let first = self.count(scope, &args[0], usage);
+                    first.add(&self.count(scope, &args[1], Use::Added))
+                }
+            },
+            Exp::Partial(_, _, operands) => {
+                let tally = self.evaluate_all(scope, operands).add(&Tally::one(CostClass::Call));
+                added(self, tally)
+            }
+            Exp::Index(array, keys, _) => {
+                let tally = self.evaluate(scope, array).add(&self.evaluate_all(scope, keys));
+                added(self, tally)
+            }
+            Exp::Singleton(keys, value, _) => {
+                let tally = self.evaluate_all(scope, keys.iter().map(|(k, _)| k));
+                tally.add(&self.count(scope, value, usage))
+            }
+            Exp::For(index, size, body) => {
+                let size = scope.size(size);
+                let mut inner = scope.clone();
+                inner.facts.enter_for(*index, &size);
+                let tally = self.count(&inner, body, usage);
+                self.sum(scope, *index, &Poly::zero(), &Poly::from_size(&size), tally)
+            }
+            Exp::Sum(range, body) => self.looped(scope, range, |me, inner| me.count(inner, body, Use::Added)),
+            Exp::Reduce(kind, range, body) => {
+                let scalar = self.type_of(body).scalar().expect("reductions are of scalars");
+                let step = match kind {
+                    Reduction::Prod => Op::Mul.cost(&[scalar; 2]),
+                    Reduction::Max | Reduction::ArgMax => Op::Max.cost(&[scalar; 2]),
+                    Reduction::Min | Reduction::ArgMin => Op::Min.cost(&[scalar; 2]),
+                    Reduction::Any | Reduction::All => CostClass::Free,
+                };
+                let tally = self.looped(scope, range, |me, inner| me.evaluate(inner, body).add(&Tally::one(step)));
+                added(self, tally)
+            }
+            Exp::History(h) => {
+                let init = self.evaluate(scope, &h.init);
+                let size = scope.size(&h.size);
+                let mut inner = scope.clone();
+                inner.facts.enter_for(h.index, &size);
+                inner.unknown.extend(&h.state);
+                let step = self.evaluate(&inner, &h.body);
+                let steps = self.sum(scope, h.index, &Poly::zero(), &Poly::from_size(&size), step);
+                self.forget(&h.state, &steps);
+                added(self, init.add(&steps))
+            }
+            Exp::Guard(p, e) => {
+                let condition = self.evaluate(scope, p);
+                let (holds, exact) = scope.test(p);
+                let mut inner = scope.clone();
+                inner.facts.assume(p);
+                let tally = self.count(&inner, e, usage);
+                self.exact &= exact || tally.is_zero();
+                condition.add(&tally.times(&holds))
+            }
+            Exp::If(p, a, b) => {
+                let condition = self.evaluate(scope, p);
+                let (holds, exact) = scope.test(p);
+                let (mut yes, mut no) = (scope.clone(), scope.clone());
+                yes.facts.assume(p);
+                no.facts.assume_not(p);
+                let (yes, no) = (self.count(&yes, a, usage), self.count(&no, b, usage));
+                let branches = if exact {
+                    yes.times(&holds).add(&no.times(&Poly::one().sub(&holds)))
+                } else {
+                    let same = yes.zip(&no, Poly::sub).is_zero();
+                    self.exact &= same;
+                    yes.zip(&no, Poly::larger)
+                };
+                condition.add(&branches)
+            }
+            Exp::Let(vars, value, body) => {
+                let bound = self.evaluate(scope, value);
+                let mut inner = scope.clone();
+                if let [v] = vars.as_slice() {
+                    match &*self.type_of(value) {
+                        Type::Scalar(Scalar::I64) => match scope.int(value) {
+                            Some(size) => {
+                                inner.ints.insert(*v, size);
+                            }
+                            None => inner.unknown.push(*v),
+                        },
+                        Type::Scalar(Scalar::Bool) => {
+                            if let (condition, true) = scope.test(value) {
+                                inner.bools.insert(*v, condition);
+                            }
+                        }
+                        Type::Scalar(Scalar::F64) | Type::Array(..) | Type::Tuple(_) => {}
+                    }
+                } else {
+                    inner.unknown.extend(vars);
+                }
+                let body = self.count(&inner, body, usage);
+                self.forget(&inner.unknown[scope.unknown.len()..], &body);
+                bound.add(&body)
+            }
+            Exp::Tuple(parts) => parts.iter().fold(Tally::default(), |t, e| t.add(&self.count(scope, e, usage))),
+            Exp::Array(items) => {
+                let tally = self.evaluate_all(scope, items);
+                added(self, tally)
+            }
+            Exp::Call(id, args, _) => {
+                let tally = self.evaluate_all(scope, args);
+                let (callee, exact) = self.analysis.function(*id);
+                let types: Vec<Type> = args.iter().map(|a| (*self.type_of(a)).clone()).collect();
+                let bound = build::bind_sizes(self.analysis.program, *id, &types, args);
+                let body = callee.map(|p| p.substitute(&scope.facts, &|v| bound.get(&v).map(|size| Poly::from_size(&scope.size(size)))));
+                let unbound: Vec<Var> =
+                    self.analysis.program.function(*id).params.iter().copied().filter(|v| !bound.contains_key(v)).collect();
+                self.forget(&unbound, &body);
+                self.exact &= exact;
+                added(self, tally.add(&body))
+            }
+        }
+    }
+
+    /// Variables leave their scope: a count that mentions them depends on data.
+    fn forget(&mut self, vars: &[Var], tally: &Tally) {
+        let mentioned = |p: &Poly| vars.iter().any(|v| p.mentions(*v));
+        self.exact &= ![&tally.additions, &tally.multiplications, &tally.calls].into_iter().any(mentioned);
+    }
+
+    /// A body over a range, with the cost of the range.
+    fn looped(&mut self, scope: &Scope, range: &Range, body: impl FnOnce(&mut Self, &Scope) -> Tally) -> Tally {
+        let bounds = self.evaluate_all(scope, [&range.lo, &range.hi]);
+        let mut inner = scope.clone();
+        let (lo, hi) = (scope.int(&range.lo), scope.int(&range.hi));
+        if let (Some(lo), Some(hi)) = (&lo, &hi) {
+            inner.facts.enter(range.index, lo, hi);
+        }
+        let tally = body(self, &inner);
+        let poly = |size: Option<Size>, exp: &Exp| match size {
+            Some(size) => Poly::from_size(&size),
+            None => Poly::data(print::print_exp_untyped(self.analysis.program, exp), exp.free_vars()),
+        };
+        let (lo, hi) = (poly(lo, &range.lo), poly(hi, &range.hi));
+        bounds.add(&self.sum(scope, range.index, &lo, &hi, tally))
+    }
+
+    fn sum(&mut self, scope: &Scope, index: Var, lo: &Poly, hi: &Poly, tally: Tally) -> Tally {
+        tally.map(|p| p.sum(index, lo, hi, &scope.facts))
+    }
+
+    /// How many floats a value of this type holds.
+    fn floats(&mut self, scope: &Scope, ty: &Type) -> Poly {
+        match ty {
+            Type::Scalar(s) => {
+                if s.is_float() {
+                    Poly::one()
+                } else {
+                    Poly::zero()
+                }
+            }
+            Type::Array(_, s) if !s.is_float() => Poly::zero(),
+            Type::Array(shape, _) => shape.iter().fold(Poly::one(), |p, size| {
+                let axis = Poly::from_size(&scope.size(size));
+                p.mul(&axis.maximum(&Poly::zero(), &scope.facts))
+            }),
+            Type::Tuple(parts) => parts.iter().fold(Poly::zero(), |p, t| p.add(&self.floats(scope, t))),
+        }
+    }
+}
+
+impl Scope {
+    fn size(&self, size: &Size) -> Size {
+        size.substitute(&|v| self.ints.get(&v).cloned())
+    }
+    /// An integer as a size, unless it depends on data.
+    fn int(&self, exp: &Exp) -> Option<Size> {
+        let size = self.size(&build::exp_size(exp)?);
+        (!self.unknown.iter().any(|v| size.mentions(*v))).then_some(size)
+    }
+
+    /// 1 where the condition holds, else 0, and whether that is so: a condition on data counts as true.
+    fn test(&self, condition: &Exp) -> (Poly, bool) {
+        if let Some(known) = self.facts.decide(condition) {
+            return (Poly::constant(known as i64), true);
+        }
+        let bound = (Poly::one(), false);
+        match condition {
+            Exp::Var(v) => self.bools.get(v).map_or(bound, |p| (p.clone(), true)),
+            Exp::Lit(Lit::Bool(b)) => (Poly::constant(*b as i64), true),
+            Exp::Op(op, args) => {
+                let both = || (self.test(&args[0]), self.test(&args[1]));
+                let ints = || Some((Poly::from_size(&self.int(&args[0])?), Poly::from_size(&self.int(&args[1])?)));
+                let compared = |f: &dyn Fn(Poly, Poly) -> Poly| ints().map_or(bound.clone(), |(a, b)| (f(a, b), true));
+                let at_least = |a: &Poly, b: &Poly| a.sub(b).nonnegative(&self.facts);
+                let equal = |a: &Poly, b: &Poly| a.sub(b).is_null(&self.facts);
+                match op {
+                    Op::And => {
+                        let ((p, p_exact), (q, q_exact)) = both();
+                        (p.mul(&q), p_exact && q_exact)
+                    }
+                    Op::Or => {
+                        let ((p, p_exact), (q, q_exact)) = both();
+                        (p.add(&q).sub(&p.mul(&q)), p_exact && q_exact)
+                    }
+                    Op::Not => match self.test(&args[0]) {
+                        (p, true) => (Poly::one().sub(&p), true),
+                        (_, false) => bound,
+                    },
+                    Op::Ge => compared(&|a, b| at_least(&a, &b)),
+                    Op::Le => compared(&|a, b| at_least(&b, &a)),
+                    Op::Gt => compared(&|a, b| at_least(&a.sub(&Poly::one()), &b)),
+                    Op::Lt => compared(&|a, b| at_least(&b.sub(&Poly::one()), &a)),
+                    Op::Eq => compared(&|a, b| equal(&a, &b)),
+                    Op::Ne => compared(&|a, b| Poly::one().sub(&equal(&a, &b))),
+                    _ => bound,
+                }
+            }
+            _ => bound,
+        }
+    }
+}

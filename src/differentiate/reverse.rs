@@ -1,0 +1,338 @@
+//! Reverse mode: the adjoints of each variable, by walking a scope backwards.
+//!
+//! Each scope is run forwards and then walked backwards. An adjoint is a sum of contributions, one for each use; those
+//! of variables bound in the scope are `let`s in it, those of its free variables are what the reversed scope yields.
+//! Contributions are pure expressions: the contribution of a read is a singleton, that of a binder a sum over its
+//! reversed body.
+//!
+//! **What the way back needs.** The backward part of an inner scope runs elsewhere than its forward part, so values
+//! that it uses must cross. What costs nothing (reads, index arithmetic) is done again; the rest is saved: a loop's
+//! forward part yields it as an array. So every operation of the function runs once, and `optimize` decides later
+//! what is cheaper to redo. Saved arrays whose size depends on the loop's index are padded to the largest one.
+
+use super::rules;
+use super::scope::{Scope, Statement, costs_nothing};
+use crate::ir::build::*;
+use crate::ir::facts::Facts;
+use crate::ir::*;
+use indexmap::IndexMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+pub struct Reverse<'a> {
+    pub vars: &'a mut Vars,
+    /// What is known of sizes and indices here.
+    pub facts: Facts,
+    /// Variables that depend on those with respect to which is differentiated; others get no adjoint.
+    varied: FxHashSet<Var>,
+    frames: Vec<Frame>,
+}
+
+/// The backward part of the scope being walked.
+#[derive(Default)]
+struct Frame {
+    contributions: IndexMap<Var, Vec<Exp>>,
+    backward: Vec<Statement>,
+}
+
+/// A scope after reverse mode. `backward` may use the variables of `forward`.
+pub struct Reversed {
+    pub forward: Vec<Statement>,
+    pub results: Vec<Exp>,
+    pub backward: Vec<Statement>,
+    /// Adjoints of the scope's free variables, expressions over both parts.
+    pub adjoints: IndexMap<Var, Exp>,
+}
+
+/// The backward part of an inner scope, made ready to run apart from its forward part.
+pub struct Crossed {
+    pub forward: Vec<Statement>,
+    pub results: Vec<Exp>,
+    /// What the forward part must yield besides its results.
+    pub saved: Vec<Saved>,
+    /// Reads of what was saved, and what is done again.
+    pub prologue: Vec<Statement>,
+    pub backward: Vec<Statement>,
+    pub adjoints: IndexMap<Var, Exp>,
+}
+
+/// A variable of an inner scope, the (padded) value to save for it, and the outer variable that will hold it.
+pub struct Saved {
+    pub inner: Var,
+    pub value: Exp,
+    pub outer: Var,
+}
+
+/// The loop that a scope stands in: its index runs over `lo .. lo + size`.
+pub struct LoopOf {
+    pub index: Var,
+    pub lo: Size,
+    pub size: Size,
+}
+
+impl<'a> Reverse<'a> {
+    pub fn new(vars: &'a mut Vars, facts: Facts, wrt: impl IntoIterator<Item = Var>) -> Reverse<'a> {
+        Reverse { vars, facts, varied: wrt.into_iter().collect(), frames: vec![] }
+    }
+
+    /// Marks what depends on varied variables. Runs once over a function's scope, inner scopes included.
+    pub fn mark_varied(&mut self, statements: &[Statement]) {
+        for (vars, exp) in statements {
+            self.mark_inside(exp);
+            if exp.free_vars().iter().any(|v| self.varied.contains(v)) {
+                self.varied.extend(vars.iter().filter(|v| self.vars.ty(**v).has_float()));
+            }
+        }
+    }
+    fn mark_inside(&mut self, exp: &Exp) {
+        match exp {
+            Exp::Let(vars, value, body) => {
+                self.mark_varied(&[(vars.clone(), (**value).clone())]);
+                self.mark_inside(body);
+            }
+            Exp::History(h) => {
+                // A state varies if its start or any step does; one step is enough to see it for all of them.
+                let mut free = h.init.free_vars();
+                free.extend(h.body.free_vars());
+                if free.iter().any(|v| self.varied.contains(v)) {
+                    self.varied.extend(h.state.iter().filter(|v| self.vars.ty(**v).has_float()));
+                }
+                self.mark_inside(&h.body);
+            }
+            _ => exp.for_each_child(&mut |e| self.mark_inside(e)),
+        }
+    }
+    pub fn varies(&self, atom: &Exp) -> bool {
+        matches!(atom, Exp::Var(v) if self.varied.contains(v))
+    }
+
+    /// Adds to the adjoint of an atom; literals and variables that do not vary take nothing.
+    pub fn contribute(&mut self, atom: &Exp, contribution: Exp) {
+        if let Exp::Var(v) = atom {
+            if self.varied.contains(v) {
+                self.frame().contributions.entry(*v).or_default().push(contribution);
+            }
+        }
+    }
+    fn frame(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("inside a scope")
+    }
+    /// Emits a statement of the backward part.
+    pub fn emit(&mut self, vars: Vec<Var>, exp: Exp) {
+        self.frame().backward.push((vars, exp));
+    }
+    pub fn adjoint_var(&mut self, var: Var) -> Var {
+        let name = format!("{}_adj", self.vars.name(var));
+        let ty = self.vars.ty(var).clone();
+        self.vars.fresh(name, ty)
+    }
+    /// The adjoint of a variable, once all its uses are behind: an atom, or `None` for zero.
+    fn take_adjoint(&mut self, var: Var) -> Option<Exp> {
+        let contributions = self.frame().contributions.shift_remove(&var)?;
+        let total = contributions.into_iter().reduce(add).expect("at least one contribution");
+        if matches!(total, Exp::Var(_) | Exp::Lit(_)) {
+            return Some(total);
+        }
+        let adjoint = self.adjoint_var(var);
+        self.emit(vec![adjoint], total);
+        Some(Exp::Var(adjoint))
+    }
+
+    pub fn scope(&mut self, scope: Scope, seeds: Vec<Option<Exp>>) -> Reversed {
+        self.frames.push(Frame::default());
+        for (result, seed) in scope.results.iter().zip(seeds) {
+            if let Some(seed) = seed {
+                self.contribute(result, seed);
+            }
+        }
+        let facts = self.facts.clone();
+        for (vars, exp) in &scope.statements {
+            if let [v] = vars.as_slice() {
+                if *self.vars.ty(*v) == Type::I64 {
+                    self.facts.define(*v, exp);
+                }
+            }
+        }
+        let mut forward: Vec<Vec<Statement>> = vec![];
+        for (vars, exp) in scope.statements.into_iter().rev() {
+            let adjoints: Vec<Option<Exp>> = vars.iter().map(|v| self.take_adjoint(*v)).collect();
+            if adjoints.iter().all(Option::is_none) {
+                forward.push(vec![(vars, exp)]);
+            } else {
+                forward.push(self.statement(vars, exp, adjoints));
+            }
+        }
+        self.facts = facts;
+        let frame = self.frames.pop().expect("the frame pushed above");
+        let adjoints =
+            frame.contributions.into_iter().map(|(v, c)| (v, c.into_iter().reduce(add).expect("at least one contribution"))).collect();
+        Reversed { forward: forward.into_iter().rev().flatten().collect(), results: scope.results, backward: frame.backward, adjoints }
+    }
+
+    /// Walks back over one statement; gives what takes its place in the forward part.
+    fn statement(&mut self, vars: Vec<Var>, exp: Exp, adjoints: Vec<Option<Exp>>) -> Vec<Statement> {
+        let single = |adjoints: Vec<Option<Exp>>| adjoints.into_iter().next().flatten().expect("an active statement has an adjoint");
+        match exp {
+            Exp::Var(_) => self.contribute(&exp, single(adjoints)),
+            Exp::Lit(_) => {}
+            Exp::Op(op, ref args) => rules::scalar::reverse(self, vars[0], op, args, single(adjoints)),
+            Exp::Index(ref array, ref keys, site) => rules::index::reverse(self, array, keys, site, single(adjoints)),
+            Exp::Singleton(ref keys, ref value, site) => rules::singleton::reverse(self, keys, value, site, single(adjoints)),
+            Exp::Array(ref items) => rules::array::reverse(self, items, single(adjoints)),
+            Exp::For(i, size, body) => return rules::generate::reverse(self, vars, i, size, *body, adjoints),
+            Exp::Sum(range, body) => return rules::sum::reverse(self, vars, *range, *body, adjoints),
+            Exp::Reduce(kind, range, body) => return rules::reduce::reverse(self, vars[0], kind, *range, *body, single(adjoints)),
+            Exp::History(h) => return rules::history::reverse(self, vars, *h, adjoints),
+            Exp::Guard(p, e) => return rules::branch::reverse_guard(self, vars, *p, *e, adjoints),
+            Exp::If(p, a, b) => return rules::branch::reverse_if(self, vars, *p, *a, *b, adjoints),
+            Exp::Partial(..) | Exp::Let(..) | Exp::Tuple(_) | Exp::Call(..) => {
+                panic!("differentiate: not a statement in named form: {exp:?}")
+            }
+        }
+        vec![(vars, exp)]
+    }
+
+    /// Binds the tuple that a reversed inner scope yields and adds its parts to the free variables' adjoints.
+    pub fn contribute_all(&mut self, free: Vec<Var>, value: Exp) {
+        if free.is_empty() {
+            return;
+        }
+        let parts: Vec<Var> = free.iter().map(|v| self.adjoint_var(*v)).collect();
+        self.emit(parts.clone(), value);
+        for (v, part) in free.into_iter().zip(parts) {
+            self.contribute(&Exp::Var(v), Exp::Var(part));
+        }
+    }
+
+    /// Decides what of an inner scope's forward part crosses to its backward part, and how. `also` are forward
+    /// variables that must be saved in any case.
+    pub fn cross(&mut self, inner: &Reversed, within: Option<&LoopOf>, also: &FxHashSet<Var>) -> Crossed {
+        let Reversed { forward, results, backward, adjoints } = inner;
+        let (forward, results, backward, adjoints) = (forward.clone(), results.clone(), backward.clone(), adjoints.clone());
+        let place: FxHashMap<Var, usize> =
+            forward.iter().enumerate().flat_map(|(k, (vars, _))| vars.iter().map(move |v| (*v, k))).collect();
+        let way_back = lets(backward.clone(), tuple(adjoints.values().cloned().collect()));
+
+        let mut redo: FxHashSet<usize> = FxHashSet::default();
+        let mut save: Vec<Var> = vec![];
+        let mut pending: Vec<Var> = way_back.free_vars();
+        pending.extend(also.iter().copied());
+        let mut seen: FxHashSet<Var> = FxHashSet::default();
+        while let Some(v) = pending.pop() {
+            if !seen.insert(v) {
+                continue;
+            }
+            // A type's sizes are needed wherever its variable is.
+            let mut sizes = vec![];
+            let _ = self.vars.ty(v).map_sizes(&mut |s| {
+                s.variables(&mut sizes);
+                s.clone()
+            });
+            pending.extend(sizes);
+            let Some(&k) = place.get(&v) else { continue };
+            let redone = !also.contains(&v) && costs_nothing(self.vars, &forward[k].1);
+            if redone || self.padded(v, &place, within).is_none() {
+                redo.insert(k);
+                pending.extend(forward[k].1.free_vars());
+            } else {
+                save.push(v);
+            }
+        }
+        // A statement is done again whole or not at all.
+        save.retain(|v| !redo.contains(&place[v]));
+        save.sort();
+        let mut saved = vec![];
+        let mut reads = vec![];
+        for v in save {
+            let (value, ty) = self.padded(v, &place, within).expect("only what can be padded is saved");
+            let name = self.vars.name(v).to_string();
+            let keys = within.map_or(vec![], |l| vec![size_exp(&Size::var(l.index).sub(&l.lo))]);
+            let outer = self.vars.fresh(name, within.map_or(ty.clone(), |l| ty.with_axis(&l.size)));
+            let read = if matches!(value, Exp::Var(_)) { index(outer, keys, Site::default()) } else { self.unpadded(v, outer, keys) };
+            saved.push(Saved { inner: v, value, outer });
+            reads.push((vec![v], read));
+        }
+        let mut redone: Vec<usize> = redo.into_iter().collect();
+        redone.sort();
+        // What is done again may read what was saved, and what was saved may have a size that is done again.
+        let mut prologue: Vec<Statement> = vec![];
+        let mut reads: Vec<(usize, Statement)> = reads.into_iter().map(|r: Statement| (place[&r.0[0]], r)).collect();
+        reads.extend(redone.into_iter().map(|k| (k, forward[k].clone())));
+        reads.sort_by_key(|(k, _)| *k);
+        prologue.extend(reads.into_iter().map(|(_, r)| r));
+        Crossed { forward, results, saved, prologue, backward, adjoints }
+    }
+
+    /// The value to save for `v`, and its type outside the scope: sizes that the loop's index or the scope's own
+    /// variables determine are padded to their largest value. `None` if there is no bound.
+    fn padded(&mut self, v: Var, place: &FxHashMap<Var, usize>, within: Option<&LoopOf>) -> Option<(Exp, Type)> {
+        let ty = self.vars.ty(v).clone();
+        let local = |s: &Size| {
+            let mut vars = vec![];
+            s.variables(&mut vars);
+            vars.iter().any(|w| place.contains_key(w) || within.is_some_and(|l| l.index == *w))
+        };
+        if !ty.shape().iter().any(local) {
+            return Some((Exp::Var(v), ty));
+        }
+        let within = within?;
+        let mut outer = vec![];
+        for s in ty.shape() {
+            let bound = if local(s) { self.largest(s, within)? } else { s.clone() };
+            if local(&bound) {
+                return None;
+            }
+            outer.push(bound);
+        }
+        let scalar = ty.scalar().expect("variables are scalars or arrays");
+        let indices: Vec<Var> = outer.iter().map(|_| self.vars.fresh("i", Type::I64)).collect();
+        let mut value = index(v, indices.iter().map(|i| Exp::Var(*i)).collect(), Site::default());
+        for (i, s) in indices.iter().zip(ty.shape()).rev() {
+            if local(s) {
+                value = guard(op2(Op::Lt, *i, size_exp(s)), value);
+            }
+        }
+        let value = indices.iter().zip(&outer).rev().fold(value, |e, (i, s)| for_(*i, s.clone(), e));
+        Some((value, Type::Array(outer, scalar)))
+    }
+
+    /// The part of a padded array that holds `v`.
+    fn unpadded(&mut self, v: Var, outer: Var, mut keys: Vec<Exp>) -> Exp {
+        let shape = self.vars.ty(v).shape().to_vec();
+        let indices: Vec<Var> = shape.iter().map(|_| self.vars.fresh("i", Type::I64)).collect();
+        keys.extend(indices.iter().map(|i| Exp::Var(*i)));
+        let read = index(outer, keys, Site::default());
+        indices.into_iter().zip(shape).rev().fold(read, |e, (i, s)| for_(i, s, e))
+    }
+
+    /// A bound of `size` over the loop, where it grows or falls with the index.
+    fn largest(&self, size: &Size, within: &LoopOf) -> Option<Size> {
+        let at = |value: Size| size.substitute(&|v| (v == within.index).then(|| value.clone()));
+        let next = at(Size::var(within.index).add(&Size::constant(1)));
+        let mut facts = self.facts.clone();
+        facts.enter(within.index, &within.lo, &within.lo.add(&within.size));
+        if facts.prove_nonneg(&next.sub(size)) {
+            Some(at(within.lo.add(&within.size).sub(&Size::constant(1))))
+        } else if facts.prove_nonneg(&size.sub(&next)) {
+            Some(at(within.lo.clone()))
+        } else {
+            None
+        }
+    }
+}
+
+impl Crossed {
+    /// The backward part as one expression: a tuple of the adjoints of `free`.
+    pub fn way_back(&self, free: &[Var]) -> Exp {
+        let mut statements = self.prologue.clone();
+        statements.extend(self.backward.iter().cloned());
+        lets(statements, tuple(free.iter().map(|v| self.adjoints[v].clone()).collect()))
+    }
+    /// The forward part as one expression: the results, then what is saved.
+    pub fn way_forth(&self) -> Exp {
+        let results = self.results.iter().cloned().chain(self.saved.iter().map(|s| s.value.clone())).collect();
+        lets(self.forward.clone(), tuple(results))
+    }
+    pub fn saved_vars(&self) -> Vec<Var> {
+        self.saved.iter().map(|s| s.outer).collect()
+    }
+}

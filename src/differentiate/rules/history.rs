@@ -1,0 +1,136 @@
+//! h = history s = s₀ for i in 0..n do e(i, s)        so h[0] = s₀, h[i+1] = e(i, h[i])
+//!
+//! forward:  the states and their tangents are one state
+//! reverse:  with λ[n] = h̄[n] and λ[i] = h̄[i] + (∂e/∂s at h[i])ᵀ λ[i+1], a history run from the end:
+//!           s̄₀ += λ[0], and the free variables' adjoints are summed over i from the seeds λ[i+1]
+
+use super::super::forward::Forward;
+use super::super::reverse::{LoopOf, Reverse};
+use super::super::scope::{Scope, Statement};
+use crate::ir::build::*;
+use crate::ir::traverse::{Substitution, copy};
+use crate::ir::*;
+use rustc_hash::FxHashSet;
+
+pub fn forward(cx: &mut Forward, vars: Vec<Var>, h: History, out: &mut Vec<Statement>) {
+    let History { state, init, index, size, body } = h;
+    let mut init = parts(init);
+    let active: Vec<usize> = (0..state.len()).filter(|k| cx.vars.ty(state[*k]).has_float()).collect();
+    let mut states = state.clone();
+    for k in &active {
+        let ty = cx.vars.ty(state[*k]).clone();
+        init.push(match cx.tangent(&init[*k]) {
+            Some(t) => t,
+            None => zero(cx.vars, &ty),
+        });
+        let t = cx.tangent_var(state[*k], ty);
+        cx.set_tangent(state[*k], Exp::Var(t));
+        states.push(t);
+    }
+    let (mut done, _) = cx.body(body);
+    for k in &active {
+        if done.tangents[*k].is_none() {
+            let ty = cx.vars.ty(state[*k]).clone();
+            done.tangents[*k] = Some(zero(cx.vars, &ty));
+        }
+    }
+    let body = done.into_exp(&active);
+    let h = History { state: states, init: tuple(init), index, size, body };
+    cx.bind_with_tangents(vars, &active, Exp::History(Box::new(h)), out);
+}
+
+pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Option<Exp>>) -> Vec<Statement> {
+    let History { state, init, index: i, size, body } = h;
+    let init = parts(init);
+    let n = size_exp(&size);
+    let moving: Vec<usize> = (0..state.len()).filter(|k| cx.varies(&Exp::Var(state[*k]))).collect();
+    let lambda: Vec<Var> = moving.iter().map(|k| cx.adjoint_var(state[*k])).collect();
+    let mut seeds = vec![None; state.len()];
+    for (k, l) in moving.iter().zip(&lambda) {
+        seeds[*k] = Some(Exp::Var(*l));
+    }
+    let facts = cx.facts.clone();
+    cx.facts.enter_for(i, &size);
+    let inner = cx.scope(Scope::split(body), seeds);
+    cx.facts = facts;
+    let within = LoopOf { index: i, lo: Size::default(), size: size.clone() };
+    let mut crossed = cx.cross(&inner, Some(&within), &FxHashSet::default());
+    let states_here: Vec<Statement> =
+        state.iter().zip(&vars).map(|(s, all)| (vec![*s], index(*all, vec![Exp::Var(i)], Site::default()))).collect();
+
+    // The forward part: the history itself, then what the way back needs of each step.
+    let mut forth = vec![];
+    let steps = History {
+        state: state.clone(),
+        init: tuple(init.clone()),
+        index: i,
+        size: size.clone(),
+        body: lets(crossed.forward.clone(), tuple(crossed.results.clone())),
+    };
+    forth.push((vars.clone(), Exp::History(Box::new(steps))));
+    if !crossed.saved.is_empty() {
+        let mut statements = states_here.clone();
+        statements.extend(crossed.forward.clone());
+        let body = lets(statements, tuple(crossed.saved.iter().map(|s| s.value.clone()).collect()));
+        let save = copy(cx.vars, &for_(i, size.clone(), body), &Substitution::default());
+        forth.push((crossed.saved_vars(), save));
+    }
+    crossed.prologue.splice(0..0, states_here);
+
+    // The adjoints of the states, from the last to the first.
+    let t = cx.vars.fresh(cx.vars.name(i).to_string(), Type::I64);
+    let mut of_states = vec![];
+    let mut starts = vec![];
+    for k in &moving {
+        let at = |key: Exp, a: &Exp| index(a.clone(), vec![key], Site::default());
+        let from_step = crossed.adjoints.shift_remove(&state[*k]);
+        let from_result = adjoints[*k].as_ref().map(|a| at(Exp::Var(i), a));
+        let ty = cx.vars.ty(state[*k]).clone();
+        of_states.push(match (from_result, from_step) {
+            (Some(a), Some(b)) => add(a, b),
+            (Some(a), None) | (None, Some(a)) => a,
+            (None, None) => zero(cx.vars, &ty),
+        });
+        starts.push(match &adjoints[*k] {
+            Some(a) => at(n.clone(), a),
+            None => zero(cx.vars, &ty),
+        });
+    }
+    let mut statements = crossed.prologue.clone();
+    statements.extend(crossed.backward.clone());
+    let from_end = size_exp(&size.sub(&Size::constant(1)).sub(&Size::var(t)));
+    let body = copy(cx.vars, &lets(statements, tuple(of_states)), &Substitution::from_iter([(i, from_end)]));
+    let back = History { state: lambda.clone(), init: tuple(starts), index: t, size: size.clone(), body };
+    let back = copy(cx.vars, &Exp::History(Box::new(back)), &Substitution::default());
+    let longer = size.add(&Size::constant(1));
+    let all: Vec<Var> = lambda
+        .iter()
+        .map(|l| {
+            let (name, ty) = (cx.vars.name(*l).to_string(), cx.vars.ty(*l).with_axis(&longer));
+            cx.vars.fresh(name, ty)
+        })
+        .collect();
+    cx.emit(all.clone(), back);
+
+    // The free variables, from the seeds λ[i+1], which stands at n-1-i.
+    let free: Vec<Var> = crossed.adjoints.keys().copied().filter(|v| !state.contains(v)).collect();
+    if !free.is_empty() {
+        let behind = size_exp(&size.sub(&Size::constant(1)).sub(&Size::var(i)));
+        let seeds: Vec<Statement> =
+            lambda.iter().zip(&all).map(|(l, all)| (vec![*l], index(*all, vec![behind.clone()], Site::default()))).collect();
+        let body = lets(seeds, crossed.way_back(&free));
+        let back = copy(cx.vars, &sum(i, i64(0), n.clone(), body), &Substitution::default());
+        cx.contribute_all(free, back);
+    }
+    for (k, all) in moving.iter().zip(all) {
+        cx.contribute(&init[*k], index(all, vec![n.clone()], Site::default()));
+    }
+    forth
+}
+
+fn parts(exp: Exp) -> Vec<Exp> {
+    match exp {
+        Exp::Tuple(parts) => parts,
+        exp => vec![exp],
+    }
+}

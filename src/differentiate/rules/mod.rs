@@ -1,0 +1,11 @@
+//! The rules, one file per construct, both modes in each, with the mathematics on top.
+
+pub mod array;
+pub mod branch;
+pub mod generate;
+pub mod history;
+pub mod index;
+pub mod reduce;
+pub mod scalar;
+pub mod singleton;
+pub mod sum;

@@ -1,0 +1,115 @@
+//! y = prod i. r[i]        (in named form a reduction runs over an array)
+//!
+//! With `before[i] = r[0] ⋯ r[i-1]` and `after[i] = r[n-i] ⋯ r[n-1]`, both running products:
+//! forward:  ẏ = sum i. ṙ[i] * (before[i] * after[n-1-i])
+//! reverse:  r̄ += for i. ȳ * (before[i] * after[n-1-i])
+//! exact with zeros among the factors, and differentiable again.
+//!
+//! y = max i. r[i], with k the place of the first largest element:
+//! forward:  ẏ = ṙ[k]
+//! reverse:  r̄ += {k -> ȳ}
+//! and nothing where there is no element. `min` likewise. `argmax argmin any all` have no derivative.
+
+use super::super::forward::Forward;
+use super::super::reverse::Reverse;
+use super::super::scope::Statement;
+use crate::ir::build::*;
+use crate::ir::*;
+
+pub fn forward(cx: &mut Forward, y: Var, kind: Reduction, range: Range, body: Exp, out: &mut Vec<Statement>) {
+    let (elements, size) = array_of(&range, &body);
+    let Some(elements_tan) = cx.tangent(&Exp::Var(elements)) else {
+        out.push((vec![y], Exp::Reduce(kind, Box::new(range), Box::new(body))));
+        return;
+    };
+    match kind {
+        Reduction::Prod => {
+            let (before, after) = running_products(cx.vars, elements, &size, out);
+            out.push((vec![y], index(before, vec![size_exp(&size)], Site::default())));
+            let i = cx.vars.fresh(cx.vars.name(range.index).to_string(), Type::I64);
+            let term = mul(index(elements_tan, vec![Exp::Var(i)], Site::default()), others(before, after, i, &size));
+            cx.bind_tangent(y, sum(i, i64(0), size_exp(&size), term), out);
+        }
+        Reduction::Max | Reduction::Min => {
+            let k = extremum(cx.vars, y, kind, elements, &size, out);
+            let tangent = guard(some(&size), index(elements_tan, vec![Exp::Var(k)], Site::default()));
+            cx.bind_tangent(y, tangent, out);
+        }
+        Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => unreachable!("their results are no floats"),
+    }
+}
+
+pub fn reverse(cx: &mut Reverse, y: Var, kind: Reduction, range: Range, body: Exp, y_adj: Exp) -> Vec<Statement> {
+    let (elements, size) = array_of(&range, &body);
+    let mut forward = vec![];
+    match kind {
+        Reduction::Prod => {
+            let (before, after) = running_products(cx.vars, elements, &size, &mut forward);
+            forward.push((vec![y], index(before, vec![size_exp(&size)], Site::default())));
+            let i = cx.vars.fresh(cx.vars.name(range.index).to_string(), Type::I64);
+            let contribution = for_(i, size.clone(), mul(y_adj, others(before, after, i, &size)));
+            cx.contribute(&Exp::Var(elements), contribution);
+        }
+        Reduction::Max | Reduction::Min => {
+            let k = extremum(cx.vars, y, kind, elements, &size, &mut forward);
+            let axis = cx.vars.ty(elements).shape()[0].clone();
+            let contribution = guard(some(&size), singleton(vec![(Exp::Var(k), axis)], y_adj, Site::default()));
+            cx.contribute(&Exp::Var(elements), contribution);
+        }
+        Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => unreachable!("their results are no floats"),
+    }
+    forward
+}
+
+/// The array that a reduction in named form runs over, and its size.
+fn array_of(range: &Range, body: &Exp) -> (Var, Size) {
+    match body {
+        Exp::Index(array, keys, _) if keys.as_slice() == [Exp::Var(range.index)] => match **array {
+            Exp::Var(v) => (v, exp_size(&range.hi).expect("a size")),
+            _ => panic!("differentiate: a read is of a variable"),
+        },
+        _ => panic!("differentiate: a reduction runs over an array"),
+    }
+}
+
+/// `0 < size`
+fn some(size: &Size) -> Exp {
+    match size.as_constant() {
+        Some(c) => bool(c > 0),
+        None => op2(Op::Lt, i64(0), size_exp(size)),
+    }
+}
+
+fn running_products(vars: &mut Vars, elements: Var, size: &Size, out: &mut Vec<Statement>) -> (Var, Var) {
+    let mut running = |name: &str, key: &dyn Fn(Var) -> Exp| {
+        let (p, i) = (vars.fresh("p", Type::F64), vars.fresh("i", Type::I64));
+        let body = mul(p, index(elements, vec![key(i)], Site::default()));
+        let h = History { state: vec![p], init: f64(1.0), index: i, size: size.clone(), body };
+        let all = vars.fresh(name, Type::Array(vec![size.add(&Size::constant(1))], Scalar::F64));
+        out.push((vec![all], Exp::History(Box::new(h))));
+        all
+    };
+    let last = |i: Var| size_exp(&size.sub(&Size::constant(1)).sub(&Size::var(i)));
+    (running("before", &|i| Exp::Var(i)), running("after", &last))
+}
+
+/// The product of all elements but the one at `i`.
+fn others(before: Var, after: Var, i: Var, size: &Size) -> Exp {
+    let behind = size_exp(&size.sub(&Size::constant(1)).sub(&Size::var(i)));
+    mul(index(before, vec![Exp::Var(i)], Site::default()), index(after, vec![behind], Site::default()))
+}
+
+/// Finds the place of the extremum, binds `y` by reading there, and gives the place.
+fn extremum(vars: &mut Vars, y: Var, kind: Reduction, elements: Var, size: &Size, out: &mut Vec<Statement>) -> Var {
+    let (place, nothing) = match kind {
+        Reduction::Max => (Reduction::ArgMax, std::primitive::f64::NEG_INFINITY),
+        _ => (Reduction::ArgMin, std::primitive::f64::INFINITY),
+    };
+    let (k, i) = (vars.fresh("k", Type::I64), vars.fresh("i", Type::I64));
+    let range = Range { index: i, lo: i64(0), hi: size_exp(size) };
+    let found = Exp::Reduce(place, Box::new(range), Box::new(index(elements, vec![Exp::Var(i)], Site::default())));
+    out.push((vec![k], if_(some(size), found, i64(0))));
+    let value = index(elements, vec![Exp::Var(k)], Site::default());
+    out.push((vec![y], if_(some(size), value, f64(nothing))));
+    k
+}

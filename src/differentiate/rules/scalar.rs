@@ -1,0 +1,49 @@
+//! y = op(x₀, x₁)
+//!
+//! forward:  ẏ = Σₖ ∂ₖop · ẋₖ
+//! reverse:  x̄ₖ += ∂ₖop · ȳ
+//!
+//! `+` also acts on arrays, where both rules are the same without products.
+
+use super::super::forward::Forward;
+use super::super::partials::{partial, scaled};
+use super::super::reverse::Reverse;
+use super::super::scope::Statement;
+use crate::ir::build::*;
+use crate::ir::*;
+
+pub fn forward(cx: &mut Forward, y: Var, op: Op, args: Vec<Exp>, out: &mut Vec<Statement>) {
+    let on_arrays = !matches!(cx.vars.ty(y), Type::Scalar(_));
+    let mut tangent: Option<Exp> = None;
+    for (k, arg) in args.iter().enumerate() {
+        let Some(arg_tan) = cx.tangent(arg) else { continue };
+        let term = if on_arrays {
+            arg_tan
+        } else {
+            let Some(p) = partial(cx.vars, op, k, &args, &Exp::Var(y)) else { continue };
+            scaled(p, arg_tan)
+        };
+        tangent = Some(match tangent {
+            None => term,
+            Some(t) => add(t, term),
+        });
+    }
+    out.push((vec![y], Exp::Op(op, args)));
+    if let Some(t) = tangent {
+        cx.bind_tangent(y, t, out);
+    }
+}
+
+pub fn reverse(cx: &mut Reverse, y: Var, op: Op, args: &[Exp], y_adj: Exp) {
+    let on_arrays = !matches!(cx.vars.ty(y), Type::Scalar(_));
+    for (k, arg) in args.iter().enumerate() {
+        if !cx.varies(arg) {
+            continue;
+        }
+        if on_arrays {
+            cx.contribute(arg, y_adj.clone());
+        } else if let Some(p) = partial(cx.vars, op, k, args, &Exp::Var(y)) {
+            cx.contribute(arg, scaled(p, y_adj.clone()));
+        }
+    }
+}

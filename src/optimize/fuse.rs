@@ -1,0 +1,112 @@
+//! Fusion of a generated array into the loop that reads it.
+//!
+//! `let v = for i. e(i); … for j. …v[j]…`   is   `… for j. let v = e(j); …v…`
+//! where every use of `v` is a read at the index of one loop, which runs as often as the array was generated. So no
+//! work is repeated and the array is never stored. A tuple of arrays is fused as one.
+
+use super::Context;
+use crate::ir::build::*;
+use crate::ir::traverse::{Substitution, copy};
+use crate::ir::*;
+
+pub fn fuse(cx: &mut Context, exp: Exp) -> Exp {
+    let exp = match exp {
+        Exp::Let(vars, value, body) => match *value {
+            Exp::For(i, size, e) => match fuse_into(cx, &vars, i, &size, &e, *body) {
+                Ok(body) => {
+                    cx.changed = true;
+                    return fuse(cx, body);
+                }
+                Err(body) => let_(vars, for_(i, size, *e), body),
+            },
+            value => Exp::Let(vars, Box::new(value), body),
+        },
+        exp => exp,
+    };
+    exp.map_children(&mut |e| fuse(cx, e))
+}
+
+/// The one loop in `body` that all uses stand in, reading at its index: found by the number of uses outside it.
+fn fuse_into(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, body: Exp) -> Result<Exp, Exp> {
+    let total = uses(&body, vars);
+    let mut done = false;
+    let body = enter(cx, vars, i, size, e, body, total, &mut done);
+    if done { Ok(body) } else { Err(body) }
+}
+
+fn uses(exp: &Exp, vars: &[Var]) -> usize {
+    let mut counts = Default::default();
+    exp.count_uses(&mut counts);
+    vars.iter().map(|v| counts.get(v).copied().unwrap_or(0)).sum()
+}
+
+/// Walks to the loop without entering any other loop.
+#[allow(clippy::too_many_arguments)]
+fn enter(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, exp: Exp, total: usize, done: &mut bool) -> Exp {
+    if *done || uses(&exp, vars) < total {
+        return exp;
+    }
+    let within = |index: Var, lo: &Exp, hi: &Exp, body: &Exp| {
+        let whole = *lo == i64(0) && exp_size(hi).is_some_and(|h| h.axis() == size.axis());
+        whole && reads_at(body, vars, index) == total
+    };
+    match exp {
+        Exp::For(j, extent, body) => {
+            let body = if within(j, &i64(0), &size_exp(&extent), &body) { put(cx, vars, i, e, j, *body, done) } else { *body };
+            for_(j, extent, body)
+        }
+        Exp::Sum(range, body) => {
+            let body = if within(range.index, &range.lo, &range.hi, &body) { put(cx, vars, i, e, range.index, *body, done) } else { *body };
+            Exp::Sum(range, Box::new(body))
+        }
+        Exp::Reduce(kind, range, body) => {
+            let body = if within(range.index, &range.lo, &range.hi, &body) { put(cx, vars, i, e, range.index, *body, done) } else { *body };
+            Exp::Reduce(kind, range, Box::new(body))
+        }
+        Exp::History(mut h) => {
+            if uses(&h.init, vars) == 0 && within(h.index, &i64(0), &size_exp(&h.size), &h.body) {
+                h.body = put(cx, vars, i, e, h.index, h.body, done);
+            }
+            Exp::History(h)
+        }
+        exp => exp.map_children(&mut |c| enter(cx, vars, i, size, e, c, total, done)),
+    }
+}
+
+/// How many uses are reads whose first key is `index`.
+fn reads_at(exp: &Exp, vars: &[Var], index: Var) -> usize {
+    let mut count = 0;
+    if let Exp::Index(array, keys, _) = exp {
+        if matches!(**array, Exp::Var(v) if vars.contains(&v)) && keys[0] == Exp::Var(index) {
+            count += 1;
+        }
+    }
+    exp.for_each_child(&mut |c| count += reads_at(c, vars, index));
+    count
+}
+
+/// Computes the elements at the head of the loop's body and reads them there.
+fn put(cx: &mut Context, vars: &[Var], i: Var, e: &Exp, j: Var, body: Exp, done: &mut bool) -> Exp {
+    *done = true;
+    let elements: Vec<Var> = vars
+        .iter()
+        .map(|v| {
+            let ty = cx.vars.ty(*v).without_axes(1).expect("a generated array");
+            let name = cx.vars.name(*v).to_string();
+            cx.vars.fresh(name, ty)
+        })
+        .collect();
+    let element = copy(cx.vars, e, &Substitution::from_iter([(i, Exp::Var(j))]));
+    fn read(exp: Exp, vars: &[Var], elements: &[Var]) -> Exp {
+        let exp = exp.map_children(&mut |c| read(c, vars, elements));
+        match exp {
+            Exp::Index(array, keys, site) => match vars.iter().position(|v| *array == Exp::Var(*v)) {
+                Some(k) => index(elements[k], keys[1..].to_vec(), site),
+                None => Exp::Index(array, keys, site),
+            },
+            exp => exp,
+        }
+    }
+    let body = read(body, vars, &elements);
+    let_(elements, element, body)
+}

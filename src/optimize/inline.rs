@@ -1,0 +1,65 @@
+//! Replaces calls by the bodies called.
+//!
+//! A call's sizes are those of its arguments. An argument that is an atom, or an integer that is a size, takes its
+//! parameter's place; others are bound first. There is no recursion, so this ends.
+
+use crate::ir::build::*;
+use crate::ir::traverse::{Substitution, copy};
+use crate::ir::*;
+
+/// Inlines every call in the function; what it calls must be defined and free of calls itself.
+pub fn inline(program: &mut Program, id: FunctionId) {
+    let Body::Exp(body) = &program.function(id).body else { return };
+    let body = body.clone();
+    let body = inline_exp(program, body);
+    program.functions[id.0 as usize].body = Body::Exp(body);
+}
+
+/// The functions that a function calls, or is derived from.
+pub fn callees(program: &Program, id: FunctionId) -> Vec<FunctionId> {
+    fn walk(e: &Exp, out: &mut Vec<FunctionId>) {
+        if let Exp::Call(f, _, _) = e {
+            if !out.contains(f) {
+                out.push(*f);
+            }
+        }
+        e.for_each_child(&mut |c| walk(c, out));
+    }
+    let mut out = vec![];
+    match &program.function(id).body {
+        Body::Exp(e) => walk(e, &mut out),
+        Body::Derived { of, .. } => out.push(*of),
+    }
+    out
+}
+
+fn inline_exp(program: &mut Program, exp: Exp) -> Exp {
+    let exp = exp.map_children(&mut |e| inline_exp(program, e));
+    let Exp::Call(id, args, _) = exp else { return exp };
+    let types: Vec<Type> = args.iter().map(|a| type_of_exp(&program.vars, a)).collect();
+    let bound = bind_sizes(program, id, &types, &args);
+    let callee = program.function(id).clone();
+    let Body::Exp(body) = &callee.body else { panic!("inline: {} is not defined", callee.name) };
+
+    let mut with = Substitution::default();
+    for size in &callee.sizes {
+        let value = bound.get(size).cloned().expect("every size is bound by an argument");
+        // A size is a number of places: that of an axis `n - 1` is not -1 where `n` is 0.
+        let value = if value.as_var().is_some() || value.as_constant().is_some() { value } else { value.maximum(&Size::constant(0)) };
+        with.insert(*size, size_exp(&value));
+    }
+    let mut bindings = vec![];
+    for (param, (arg, ty)) in callee.params.iter().zip(args.into_iter().zip(types)) {
+        let direct = matches!(arg, Exp::Var(_) | Exp::Lit(_)) || (ty == Type::I64 && exp_size(&arg).is_some());
+        if direct {
+            with.insert(*param, arg);
+        } else {
+            let name = program.vars.name(*param).to_string();
+            let fresh = program.vars.fresh(name, ty);
+            bindings.push((vec![fresh], arg));
+            with.insert(*param, Exp::Var(fresh));
+        }
+    }
+    let body = copy(&mut program.vars, body, &with);
+    lets(bindings, body)
+}

@@ -1,0 +1,172 @@
+//! Sharing: an expression computed twice in one place is computed once.
+//!
+//! Expressions are compared up to the names of what they bind. A value already bound by an enclosing `let` is read
+//! there; a costly expression that occurs twice on the strict path of one body is bound at its head.
+
+use super::Context;
+use crate::differentiate::scope::costs_nothing;
+use crate::ir::build::*;
+use crate::ir::*;
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+
+pub fn share(cx: &mut Context, exp: Exp) -> Exp {
+    let exp = known_values(cx, exp, &mut FxHashMap::default());
+    repeated(cx, exp)
+}
+
+/// Replaces expressions that an enclosing `let` has bound.
+fn known_values(cx: &mut Context, exp: Exp, known: &mut FxHashMap<Exp, Var>) -> Exp {
+    if !matches!(exp, Exp::Var(_) | Exp::Lit(_) | Exp::Let(..)) && !costs_nothing(cx.vars, &exp) {
+        if let Some(v) = known.get(&canonical(&exp)) {
+            cx.changed = true;
+            return Exp::Var(*v);
+        }
+    }
+    match exp {
+        Exp::Let(vars, value, body) => {
+            let value = known_values(cx, *value, known);
+            let key = match vars.as_slice() {
+                [v] if !matches!(value, Exp::Var(_) | Exp::Lit(_)) => Some((canonical(&value), *v)),
+                _ => None,
+            };
+            let mut fresh = false;
+            if let Some((key, v)) = &key {
+                if !known.contains_key(key) {
+                    known.insert(key.clone(), *v);
+                    fresh = true;
+                }
+            }
+            let body = known_values(cx, *body, known);
+            if let (Some((key, _)), true) = (key, fresh) {
+                known.remove(&key);
+            }
+            let_(vars, value, body)
+        }
+        exp => exp.map_children(&mut |e| known_values(cx, e, known)),
+    }
+}
+
+/// Binds what occurs twice in a body, body by body.
+fn repeated(cx: &mut Context, exp: Exp) -> Exp {
+    match exp {
+        Exp::For(i, size, body) => {
+            let body = repeated_in_body(cx, *body);
+            for_(i, size, body)
+        }
+        Exp::Sum(range, body) => {
+            let body = repeated_in_body(cx, *body);
+            Exp::Sum(range, Box::new(body))
+        }
+        Exp::Reduce(kind, range, body) => {
+            let body = repeated_in_body(cx, *body);
+            Exp::Reduce(kind, range, Box::new(body))
+        }
+        Exp::Guard(p, e) => {
+            let e = repeated_in_body(cx, *e);
+            guard(*p, e)
+        }
+        Exp::If(p, a, b) => {
+            let (a, b) = (repeated_in_body(cx, *a), repeated_in_body(cx, *b));
+            if_(*p, a, b)
+        }
+        Exp::Let(vars, value, body) => {
+            let value = repeated_in_body(cx, *value);
+            let body = repeated_in_body(cx, *body);
+            let_(vars, value, body)
+        }
+        exp => exp.map_children(&mut |e| repeated(cx, e)),
+    }
+}
+
+fn repeated_in_body(cx: &mut Context, body: Exp) -> Exp {
+    let mut body = repeated(cx, body);
+    let mut bindings = vec![];
+    loop {
+        let mut counts: IndexMap<Exp, (usize, Exp)> = IndexMap::new();
+        strict_parts(cx, &body, &mut counts);
+        // The largest first: its parts go with it.
+        let best = counts.into_iter().filter(|(_, (count, _))| *count > 1).max_by_key(|(_, (_, e))| e.node_count());
+        let Some((key, (_, example))) = best else { break };
+        let ty = type_of_exp(cx.vars, &example);
+        let v = cx.vars.fresh("t", ty);
+        body = replace(cx, body, &key, v);
+        bindings.push((vec![v], example));
+        cx.changed = true;
+    }
+    // A later binding may be part of an earlier one's value; the smaller was found later.
+    bindings.reverse();
+    let mut bound: Vec<(Vec<Var>, Exp)> = vec![];
+    for (vars, value) in bindings {
+        let mut value = value;
+        for (earlier, v) in bound.iter().map(|(vs, e)| (canonical(e), vs[0])).collect::<Vec<_>>() {
+            value = replace(cx, value, &earlier, v);
+        }
+        bound.push((vars, value));
+    }
+    lets(bound, body)
+}
+
+/// Costly parts evaluated whenever the body is: not under binders, guards, branches or the body of a `let`.
+fn strict_parts(cx: &Context, exp: &Exp, counts: &mut IndexMap<Exp, (usize, Exp)>) {
+    if matches!(exp, Exp::Op(..) | Exp::Partial(..)) && !costs_nothing(cx.vars, exp) && matches!(type_of_exp(cx.vars, exp), Type::Scalar(_))
+    {
+        counts.entry(canonical(exp)).or_insert_with(|| (0, exp.clone())).0 += 1;
+    }
+    match exp {
+        Exp::Op(..) | Exp::Partial(..) | Exp::Index(..) | Exp::Singleton(..) | Exp::Tuple(_) | Exp::Array(_) => {
+            exp.for_each_child(&mut |e| strict_parts(cx, e, counts))
+        }
+        Exp::Let(_, value, _) => strict_parts(cx, value, counts),
+        Exp::Guard(p, _) | Exp::If(p, _, _) => strict_parts(cx, p, counts),
+        Exp::Var(_) | Exp::Lit(_) | Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Call(..) => {}
+    }
+}
+
+fn replace(cx: &mut Context, exp: Exp, key: &Exp, v: Var) -> Exp {
+    if matches!(exp, Exp::Op(..) | Exp::Partial(..)) && canonical(&exp) == *key {
+        return Exp::Var(v);
+    }
+    exp.map_children(&mut |e| replace(cx, e, key, v))
+}
+
+/// The expression with its bound variables numbered from the far end, so that equal expressions are equal values.
+pub fn canonical(exp: &Exp) -> Exp {
+    fn go(exp: Exp, names: &mut FxHashMap<Var, Var>, next: &mut u32) -> Exp {
+        let mut rename = |v: Var, names: &mut FxHashMap<Var, Var>| {
+            *next -= 1;
+            names.insert(v, Var(*next));
+            Var(*next)
+        };
+        let size = |s: &Size, names: &FxHashMap<Var, Var>| s.substitute(&|v| names.get(&v).map(|w| Size::var(*w)));
+        let exp = match exp {
+            Exp::Var(v) => return Exp::Var(names.get(&v).copied().unwrap_or(v)),
+            Exp::For(i, s, body) => {
+                let s = size(&s, names);
+                Exp::For(rename(i, names), s, body)
+            }
+            Exp::Sum(mut range, body) => {
+                range.index = rename(range.index, names);
+                Exp::Sum(range, body)
+            }
+            Exp::Reduce(kind, mut range, body) => {
+                range.index = rename(range.index, names);
+                Exp::Reduce(kind, range, body)
+            }
+            Exp::History(mut h) => {
+                h.size = size(&h.size, names);
+                h.index = rename(h.index, names);
+                h.state = h.state.iter().map(|v| rename(*v, names)).collect();
+                Exp::History(h)
+            }
+            Exp::Let(vars, value, body) => Exp::Let(vars.iter().map(|v| rename(*v, names)).collect(), value, body),
+            Exp::Singleton(places, value, site) => {
+                Exp::Singleton(places.into_iter().map(|(k, s)| (k, size(&s, names))).collect(), value, site)
+            }
+            exp => exp,
+        };
+        exp.map_children(&mut |e| go(e, names, next))
+    }
+    let mut next = u32::MAX;
+    go(exp.clone(), &mut FxHashMap::default(), &mut next)
+}

@@ -1,0 +1,139 @@
+//! Scalars: constants, the laws of rings, integers in normal form, comparisons that are known.
+//!
+//! Float products with zero stay: `0 * x` is no zero where `x` is infinite. Zeros of derivatives never get here, they
+//! are symbolic or guards.
+
+use super::super::{Context, Rewrite};
+use crate::ir::build::*;
+use crate::ir::*;
+
+pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
+    match exp {
+        Exp::Op(op, args) => operation(cx, op, args),
+        Exp::If(p, a, b) => match *p {
+            Exp::Lit(Lit::Bool(p)) => Ok(if p { *a } else { *b }),
+            p if a == b => {
+                let _ = p;
+                Ok(*a)
+            }
+            p => match cx.facts.decide(&p) {
+                Some(true) => Ok(*a),
+                Some(false) => Ok(*b),
+                None => Err(if_(p, *a, *b)),
+            },
+        },
+        exp => Err(exp),
+    }
+}
+
+fn operation(cx: &mut Context, op: Op, args: Vec<Exp>) -> Rewrite {
+    if let Some(literals) = args.iter().map(|a| if let Exp::Lit(l) = a { Some(*l) } else { None }).collect::<Option<Vec<_>>>() {
+        if let Ok(value) = op.eval(&literals) {
+            return Ok(Exp::Lit(value));
+        }
+    }
+    let exp = Exp::Op(op, args);
+    let Exp::Op(_, args) = &exp else { unreachable!() };
+    let integer = matches!(type_of_exp(cx.vars, &args[0]), Type::Scalar(Scalar::I64));
+    if integer {
+        return integers(cx, exp);
+    }
+    let Exp::Op(op, args) = exp else { unreachable!() };
+    match (op, args.as_slice()) {
+        (Op::And | Op::Or | Op::Not | Op::Eq | Op::Ne, _) => logic(op, args),
+        (Op::Add, [a, b]) => match (a, b) {
+            (a, z) | (z, a) if is_zero(z) => Ok(a.clone()),
+            (a, Exp::Op(Op::Neg, n)) if is_scalar(cx, a) => Ok(sub(a.clone(), n[0].clone())),
+            (Exp::Op(Op::Neg, n), b) if is_scalar(cx, b) => Ok(sub(b.clone(), n[0].clone())),
+            (a, b) if a == b && is_scalar(cx, a) => Ok(mul(f64(2.0), a.clone())),
+            _ => Err(Exp::Op(op, args)),
+        },
+        (Op::Sub, [a, b]) => match (a, b) {
+            (a, z) if is_zero(z) => Ok(a.clone()),
+            (z, b) if is_zero(z) => Ok(op1(Op::Neg, b.clone())),
+            (a, Exp::Op(Op::Neg, n)) => Ok(add(a.clone(), n[0].clone())),
+            _ => Err(Exp::Op(op, args)),
+        },
+        (Op::Mul, [a, b]) => match (a, b) {
+            (a, one) | (one, a) if *one == f64(1.0) => Ok(a.clone()),
+            (a, minus) | (minus, a) if *minus == f64(-1.0) => Ok(op1(Op::Neg, a.clone())),
+            (Exp::Op(Op::Neg, n), b) => Ok(op1(Op::Neg, mul(n[0].clone(), b.clone()))),
+            (a, Exp::Op(Op::Neg, n)) => Ok(op1(Op::Neg, mul(a.clone(), n[0].clone()))),
+            (Exp::Lit(Lit::F64(c)), Exp::Op(Op::Mul, inner)) => match &inner[0] {
+                Exp::Lit(Lit::F64(d)) => Ok(mul(f64(c * d), inner[1].clone())),
+                _ => Err(Exp::Op(op, args)),
+            },
+            (a, c @ Exp::Lit(_)) if !matches!(a, Exp::Lit(_)) => Ok(mul(c.clone(), a.clone())),
+            // A literal goes to the front of a product, where it meets others.
+            (a, Exp::Op(Op::Mul, inner)) if matches!(inner[0], Exp::Lit(_)) => Ok(mul(inner[0].clone(), mul(a.clone(), inner[1].clone()))),
+            (Exp::Op(Op::Mul, inner), b) if matches!(inner[0], Exp::Lit(_)) => Ok(mul(inner[0].clone(), mul(inner[1].clone(), b.clone()))),
+            _ => Err(Exp::Op(op, args)),
+        },
+        (Op::Div, [a, b]) => match (a, b) {
+            (a, one) if *one == f64(1.0) => Ok(a.clone()),
+            (Exp::Op(Op::Neg, n), b) => Ok(op1(Op::Neg, op2(Op::Div, n[0].clone(), b.clone()))),
+            _ => Err(Exp::Op(op, args)),
+        },
+        (Op::Neg, [Exp::Op(inner, parts)]) => match (inner, parts.as_slice()) {
+            (Op::Neg, [a]) => Ok(a.clone()),
+            (Op::Sub, [a, b]) => Ok(sub(b.clone(), a.clone())),
+            (Op::Mul, [Exp::Lit(Lit::F64(c)), x]) => Ok(mul(f64(-c), x.clone())),
+            _ => Err(Exp::Op(op, args)),
+        },
+        (Op::Pow, [x, Exp::Lit(Lit::I64(1))]) => Ok(x.clone()),
+        (Op::Pow, [_, Exp::Lit(Lit::I64(0))]) => Ok(f64(1.0)),
+        (Op::ToF64, [x]) if type_of_exp(cx.vars, x) == Type::F64 => Ok(x.clone()),
+        _ => Err(Exp::Op(op, args)),
+    }
+}
+
+fn is_scalar(cx: &Context, exp: &Exp) -> bool {
+    matches!(type_of_exp(cx.vars, exp), Type::Scalar(_))
+}
+
+/// Integer arithmetic in normal form, minima and comparisons decided where the facts allow it.
+fn integers(cx: &mut Context, exp: Exp) -> Rewrite {
+    if let Some(known) = cx.facts.decide(&exp) {
+        return Ok(bool(known));
+    }
+    if let Some(size) = exp_size(&exp) {
+        let normal = size_exp(&size);
+        if normal != exp && normal.node_count() <= exp.node_count() {
+            return Ok(normal);
+        }
+    }
+    let Exp::Op(op, args) = exp else { unreachable!() };
+    if let (Op::Min | Op::Max, [a, b]) = (op, args.as_slice()) {
+        if let (Some(p), Some(q)) = (exp_size(a), exp_size(b)) {
+            if cx.facts.prove_nonneg(&q.sub(&p)) {
+                return Ok(if op == Op::Min { a.clone() } else { b.clone() });
+            }
+            if cx.facts.prove_nonneg(&p.sub(&q)) {
+                return Ok(if op == Op::Min { b.clone() } else { a.clone() });
+            }
+        }
+    }
+    Err(Exp::Op(op, args))
+}
+
+fn logic(op: Op, args: Vec<Exp>) -> Rewrite {
+    let yes = bool(true);
+    let no = bool(false);
+    match (op, args.as_slice()) {
+        (Op::And, [a, t]) | (Op::And, [t, a]) if *t == yes => Ok(a.clone()),
+        (Op::Or, [a, f]) | (Op::Or, [f, a]) if *f == no => Ok(a.clone()),
+        (Op::And, [a, b]) if *a == no || *b == no => Ok(no),
+        (Op::Or, [a, b]) if *a == yes || *b == yes => Ok(yes),
+        (Op::And | Op::Or, [a, b]) if a == b => Ok(a.clone()),
+        (Op::Not, [Exp::Op(inner, parts)]) => {
+            let opposite = match inner {
+                Op::Not => return Ok(parts[0].clone()),
+                Op::Eq => Op::Ne,
+                Op::Ne => Op::Eq,
+                _ => return Err(Exp::Op(op, args)),
+            };
+            Ok(Exp::Op(opposite, parts.clone()))
+        }
+        _ => Err(Exp::Op(op, args)),
+    }
+}

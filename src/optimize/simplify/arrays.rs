@@ -1,0 +1,284 @@
+//! Reads, generated arrays and sums: a read of a generated array is its body there, a generated array of reads is the
+//! array itself, reads move into what they read from, constant factors out of sums.
+
+use super::super::{Context, Rewrite};
+use super::guards::never_fails;
+use crate::ir::build::*;
+use crate::ir::facts::Facts;
+use crate::ir::traverse::{Substitution, substitute};
+use crate::ir::*;
+
+pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
+    match exp {
+        Exp::Index(array, keys, site) => read(cx, *array, keys, site),
+        Exp::For(i, size, body) => generate(cx, i, size, *body),
+        Exp::Sum(range, body) => sum_of(cx, *range, *body),
+        Exp::Op(op, args) => float_lets(cx, Exp::Op(op, args), &mut |cx, e| arrays_added(cx, e)),
+        Exp::Singleton(..) | Exp::Array(_) | Exp::Tuple(_) => float_lets(cx, exp, &mut |_, e| Err(e)),
+        Exp::Let(vars, value, body) => match *value {
+            // let x = (let y = a; b); c   is   let y = a; let x = b; c
+            Exp::Let(inner, first, second) => Ok(let_(inner, *first, let_(vars, *second, *body))),
+            value => Err(Exp::Let(vars, Box::new(value), body)),
+        },
+        exp => Err(exp),
+    }
+}
+
+/// `let`s of strict operands move around the operation.
+fn float_lets(cx: &mut Context, exp: Exp, otherwise: &mut dyn FnMut(&mut Context, Exp) -> Rewrite) -> Rewrite {
+    let mut has_let = false;
+    exp.for_each_child(&mut |e| has_let |= matches!(e, Exp::Let(..)));
+    if !has_let {
+        return otherwise(cx, exp);
+    }
+    let mut bindings = vec![];
+    let exp = exp.map_children(&mut |e| {
+        let mut e = e;
+        while let Exp::Let(vars, value, body) = e {
+            bindings.push((vars, *value));
+            e = *body;
+        }
+        e
+    });
+    Ok(lets(bindings, exp))
+}
+
+fn read(cx: &mut Context, array: Exp, keys: Vec<Exp>, site: Site) -> Rewrite {
+    match array {
+        Exp::For(i, size, body) if may_replace(cx, i, &size, &body, &keys[0]) => {
+            let mut keys = keys.into_iter();
+            let first = keys.next().expect("at least one key");
+            let body = put_in(cx, i, first, *body);
+            Ok(index(body, keys.collect(), site))
+        }
+        Exp::Let(vars, value, body) => Ok(let_(vars, *value, index(*body, keys, site))),
+        Exp::If(p, a, b) if keys.iter().all(|k| cheap(cx, k)) => Ok(if_(*p, index(*a, keys.clone(), site), index(*b, keys, site))),
+        Exp::Guard(p, e) => Ok(guard(*p, index(*e, keys, site))),
+        Exp::Op(Op::Add, args) if keys.iter().all(|k| cheap(cx, k)) => {
+            Ok(Exp::Op(Op::Add, args.into_iter().map(|a| index(a, keys.clone(), site)).collect()))
+        }
+        Exp::Array(items) => match keys[0] {
+            Exp::Lit(Lit::I64(k)) if (0..items.len() as i64).contains(&k) => {
+                Ok(index(items.into_iter().nth(k as usize).expect("in range"), keys[1..].to_vec(), site))
+            }
+            _ => Err(Exp::Index(Box::new(Exp::Array(items)), keys, site)),
+        },
+        Exp::Singleton(places, value, at) => {
+            if places.iter().zip(&keys).all(|((k, size), j)| cheap(cx, k) && cheap(cx, j) && (cx.facts.in_range(k, size) || k == j)) {
+                let count = places.len().min(keys.len());
+                let same = places.iter().zip(&keys).map(|((k, _), j)| op2(Op::Eq, k.clone(), j.clone())).reduce(|a, b| op2(Op::And, a, b));
+                let rest = index(singleton(places[count..].to_vec(), *value, at), keys[count..].to_vec(), site);
+                Ok(guard(same.expect("at least one key"), rest))
+            } else {
+                Err(Exp::Index(Box::new(Exp::Singleton(places, value, at)), keys, site))
+            }
+        }
+        Exp::Sum(range, body) if keys.iter().all(|k| cheap(cx, k)) && singletons_solve(&body, &mut vec![range.index]) => {
+            Ok(Exp::Sum(range, Box::new(index(*body, keys, site))))
+        }
+        array => float_lets(cx, Exp::Index(Box::new(array), keys, site), &mut |_, e| Err(e)),
+    }
+}
+
+/// A key that may stand in several places: atoms and index arithmetic.
+fn cheap(cx: &Context, key: &Exp) -> bool {
+    never_fails(cx, key)
+        || matches!(key, Exp::Index(array, keys, _) if matches!(**array, Exp::Var(_)) && keys.iter().all(|k| never_fails(cx, k)))
+}
+
+/// Whether reading at `key` may become the body at `key`: no error may be lost by it.
+fn may_replace(cx: &Context, i: Var, size: &Size, body: &Exp, key: &Exp) -> bool {
+    (cx.facts.in_range(key, size) || checks(cx, i, size, body)) && (cheap(cx, key) || count(body, i) <= 1)
+}
+
+/// Whether evaluating the body reads an axis of this size at `i`, which checks `i` as well.
+fn checks(cx: &Context, i: Var, size: &Size, body: &Exp) -> bool {
+    match body {
+        Exp::Index(array, keys, _) => {
+            let ty = type_of_exp(cx.vars, array);
+            keys.iter().zip(ty.shape()).any(|(k, s)| *k == Exp::Var(i) && s.axis() == size.axis())
+                || keys.iter().any(|k| checks(cx, i, size, k))
+                || checks(cx, i, size, array)
+        }
+        Exp::Op(_, args) => args.iter().any(|a| checks(cx, i, size, a)),
+        _ => false,
+    }
+}
+
+fn count(exp: &Exp, var: Var) -> usize {
+    let mut uses = Default::default();
+    exp.count_uses(&mut uses);
+    uses.get(&var).copied().unwrap_or(0)
+}
+
+pub fn put_in(cx: &mut Context, i: Var, key: Exp, body: Exp) -> Exp {
+    let mut in_sizes = false;
+    walk_sizes(&body, i, &mut in_sizes);
+    if in_sizes && exp_size(&key).is_none() {
+        return let_(vec![i], key, body);
+    }
+    substitute(cx.vars, body, &Substitution::from_iter([(i, key)]))
+}
+fn walk_sizes(exp: &Exp, i: Var, found: &mut bool) {
+    exp.for_each_size(&mut |s| *found |= s.mentions(i));
+    exp.for_each_child(&mut |e| walk_sizes(e, i, found));
+}
+
+/// Whether reading a sum at one place leaves conditions that can be solved for the indices summed over.
+fn singletons_solve(exp: &Exp, indices: &mut Vec<Var>) -> bool {
+    match exp {
+        Exp::Singleton(places, value, _) => {
+            places.iter().all(|(k, _)| {
+                exp_size(k).is_some_and(|s| indices.iter().any(|i| linear(&s, *i).is_some()) || indices.iter().all(|i| !s.mentions(*i)))
+            }) && singletons_solve(value, indices)
+        }
+        Exp::Sum(range, body) => {
+            indices.push(range.index);
+            singletons_solve(body, indices)
+        }
+        // What has to be built whole is not built for every place read.
+        Exp::History(_) | Exp::Call(..) => false,
+        Exp::Let(_, value, body) => !matches!(**value, Exp::For(..) | Exp::Sum(..) | Exp::History(_)) && singletons_solve(body, indices),
+        Exp::For(_, _, body) | Exp::Guard(_, body) => singletons_solve(body, indices),
+        Exp::If(_, a, b) => singletons_solve(a, indices) && singletons_solve(b, indices),
+        Exp::Op(_, args) => args.iter().all(|a| singletons_solve(a, indices)),
+        Exp::Var(_) | Exp::Lit(_) | Exp::Index(..) | Exp::Partial(..) | Exp::Reduce(..) | Exp::Array(_) | Exp::Tuple(_) => true,
+    }
+}
+
+/// `size` as `±var + rest`: the sign and the rest.
+pub fn linear(size: &Size, var: Var) -> Option<(i64, Size)> {
+    let alone = crate::types::size::Atom::Var(var);
+    let coefficient = size.terms().find(|(m, _)| m.as_slice() == [alone.clone()]).map(|(_, c)| c)?;
+    let rest = size.sub(&Size::var(var).scale(coefficient));
+    (coefficient.abs() == 1 && !rest.mentions(var)).then_some((coefficient, rest))
+}
+
+fn generate(cx: &mut Context, i: Var, size: Size, body: Exp) -> Rewrite {
+    // for i. x[k, i]   is   x[k]
+    if let Exp::Index(array, keys, site) = &body {
+        let (last, front) = keys.split_last().expect("at least one key");
+        if *last == Exp::Var(i) && !array.mentions(i) && !front.iter().any(|k| k.mentions(i)) {
+            let ty = type_of_exp(cx.vars, array);
+            if ty.shape().get(front.len()).is_some_and(|s| s.axis() == size.axis()) {
+                return Ok(index((**array).clone(), front.to_vec(), *site));
+            }
+        }
+    }
+    Err(for_(i, size, body))
+}
+
+fn sum_of(cx: &mut Context, range: Range, body: Exp) -> Rewrite {
+    if is_zero(&body) {
+        return Ok(body);
+    }
+    if let (Some(lo), Some(hi)) = (exp_size(&range.lo), exp_size(&range.hi)) {
+        match hi.sub(&lo).as_constant() {
+            Some(1) => return Ok(substitute(cx.vars, body, &Substitution::from_iter([(range.index, range.lo)]))),
+            Some(c) if c <= 0 => {
+                let ty = type_of_exp(cx.vars, &body);
+                return Ok(zero(cx.vars, &ty));
+            }
+            _ => {}
+        }
+    }
+    let i = range.index;
+    let float = type_of_exp(cx.vars, &body) == Type::F64;
+    match body {
+        Exp::Op(Op::Neg, args) if float => {
+            Ok(op1(Op::Neg, Exp::Sum(Box::new(range), Box::new(args.into_iter().next().expect("one operand")))))
+        }
+        Exp::Op(Op::Mul, ref args) if float => {
+            let (outer, inner): (Vec<Exp>, Vec<Exp>) = factors(args).into_iter().partition(|f| !f.mentions(i) && total(cx, f));
+            if outer.is_empty() || inner.is_empty() {
+                return Err(Exp::Sum(Box::new(range), Box::new(body)));
+            }
+            let product = |fs: Vec<Exp>| fs.into_iter().reduce(mul).expect("at least one factor");
+            Ok(mul(product(outer), Exp::Sum(Box::new(range), Box::new(product(inner)))))
+        }
+        // Arrays added place by place: each may take its own way.
+        Exp::Op(Op::Add, args) if !float && args.iter().any(has_singleton) => {
+            let sums = args
+                .into_iter()
+                .map(|a| {
+                    let one = Exp::Sum(Box::new(range.clone()), Box::new(a));
+                    traverse::copy(cx.vars, &one, &Substitution::default())
+                })
+                .collect();
+            Ok(Exp::Op(Op::Add, sums))
+        }
+        body => Err(Exp::Sum(Box::new(range), Box::new(body))),
+    }
+}
+
+pub fn factors(args: &[Exp]) -> Vec<Exp> {
+    args.iter()
+        .flat_map(|a| match a {
+            Exp::Op(Op::Mul, inner) => factors(inner),
+            a => vec![a.clone()],
+        })
+        .collect()
+}
+
+pub fn has_singleton(exp: &Exp) -> bool {
+    match exp {
+        Exp::Singleton(..) => true,
+        Exp::Op(_, args) => args.iter().any(has_singleton),
+        Exp::Sum(_, e) | Exp::Guard(_, e) | Exp::For(_, _, e) | Exp::Let(_, _, e) => has_singleton(e),
+        Exp::If(_, a, b) => has_singleton(a) || has_singleton(b),
+        _ => false,
+    }
+}
+
+/// Whether evaluation cannot fail, so that it may happen where it did not before.
+pub fn total(cx: &Context, exp: &Exp) -> bool {
+    total_with(cx.vars, &cx.facts, exp)
+}
+pub fn total_with(vars: &Vars, facts: &Facts, exp: &Exp) -> bool {
+    match exp {
+        Exp::Index(array, keys, _) => {
+            let ty = type_of_exp(vars, array);
+            total_with(vars, facts, array)
+                && keys.iter().zip(ty.shape()).all(|(k, s)| facts.in_range(k, s))
+                && keys.iter().all(|k| total_with(vars, facts, k))
+        }
+        Exp::Singleton(places, value, _) => places.iter().all(|(k, s)| facts.in_range(k, s)) && total_with(vars, facts, value),
+        Exp::Op(op, args) => {
+            let kinds: Option<Vec<Scalar>> = args.iter().map(|a| type_of_exp(vars, a).scalar()).collect();
+            kinds.is_none_or(|kinds| !op.can_fail(&kinds)) && args.iter().all(|a| total_with(vars, facts, a))
+        }
+        Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, ..) | Exp::Call(..) => false,
+        _ => {
+            // The facts of binders and branches inside are gathered on a copy.
+            let mut facts = facts.clone();
+            let mut all = true;
+            traverse::map_children_with_facts(exp.clone(), &mut facts, &mut |e, facts| {
+                all = all && total_with(vars, facts, &e);
+                e
+            });
+            all
+        }
+    }
+}
+
+/// `for i. a` + `for j. b`   is   `for i. a + b`; a variable or read takes part through its elements.
+fn arrays_added(cx: &mut Context, exp: Exp) -> Rewrite {
+    let Exp::Op(Op::Add, args) = &exp else { return Err(exp) };
+    let [a, b] = args.as_slice() else { return Err(exp) };
+    let plain = |e: &Exp| matches!(e, Exp::Var(_) | Exp::Index(..) | Exp::For(..));
+    if !(plain(a) && plain(b)) || !(matches!(a, Exp::For(..)) || matches!(b, Exp::For(..))) {
+        return Err(exp);
+    }
+    let Type::Array(shape, _) = type_of_exp(cx.vars, a) else { return Err(exp) };
+    let name = match (a, b) {
+        (Exp::For(i, ..), _) | (_, Exp::For(i, ..)) => cx.vars.name(*i).to_string(),
+        _ => unreachable!("one of them is generated"),
+    };
+    let i = cx.vars.fresh(name, Type::I64);
+    let mut element = |e: &Exp| match e {
+        Exp::For(j, _, body) => substitute(cx.vars, (**body).clone(), &Substitution::from_iter([(*j, Exp::Var(i))])),
+        e => index(e.clone(), vec![Exp::Var(i)], Site::default()),
+    };
+    let (a, b) = (element(a), element(b));
+    Ok(for_(i, shape[0].clone(), add(a, b)))
+}

@@ -1,0 +1,111 @@
+//! Guards and branches: a guard moves outwards, out of products, sums and generated arrays that it does not depend on,
+//! so that it reaches the loop whose bounds it can narrow.
+
+use super::super::{Context, Rewrite};
+use crate::ir::build::*;
+use crate::ir::*;
+
+pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
+    match exp {
+        Exp::Guard(p, e) => guard_of(cx, *p, *e),
+        Exp::If(p, a, b) if is_zero(&b) => Ok(guard(*p, *a)),
+        Exp::If(p, a, b) if is_zero(&a) => Ok(guard(op1(Op::Not, *p), *b)),
+        Exp::Op(op, args) => product(cx, op, args),
+        Exp::Sum(range, body) => match *body {
+            Exp::Guard(p, e) if !p.mentions(range.index) => Ok(guard(*p, Exp::Sum(range, e))),
+            body => Err(Exp::Sum(range, Box::new(body))),
+        },
+        Exp::For(i, size, body) => match *body {
+            Exp::Guard(p, e) if !p.mentions(i) => Ok(guard(*p, for_(i, size, *e))),
+            body => Err(Exp::For(i, size, Box::new(body))),
+        },
+        Exp::Let(vars, value, body) => match *body {
+            // Under the guard the value is not evaluated in vain.
+            Exp::Guard(p, e) if !p.mentions_any(&vars) => Ok(guard(*p, let_(vars, *value, *e))),
+            body => Err(Exp::Let(vars, value, Box::new(body))),
+        },
+        exp => Err(exp),
+    }
+}
+
+fn guard_of(cx: &mut Context, p: Exp, e: Exp) -> Rewrite {
+    if is_zero(&e) {
+        return Ok(e);
+    }
+    match cx.facts.decide(&p) {
+        Some(true) => return Ok(e),
+        Some(false) => {
+            let ty = type_of_exp(cx.vars, &e);
+            return Ok(zero(cx.vars, &ty));
+        }
+        None => {}
+    }
+    match e {
+        Exp::Guard(q, e) if never_fails(cx, &q) => Ok(guard(op2(Op::And, p, *q), *e)),
+        Exp::Tuple(parts) if never_fails(cx, &p) => Ok(Exp::Tuple(parts.into_iter().map(|e| guard(p.clone(), e)).collect())),
+        e => {
+            // Parts of a conjunction that are known fall away.
+            if let Exp::Op(Op::And, _) = &p {
+                let conditions = conjuncts(&p);
+                let left: Vec<Exp> = conditions.iter().filter(|c| cx.facts.decide(c) != Some(true)).cloned().collect();
+                if left.len() < conditions.len() {
+                    return Ok(match conjunction(left) {
+                        Some(p) => guard(p, e),
+                        None => e,
+                    });
+                }
+            }
+            Err(guard(p, e))
+        }
+    }
+}
+
+/// The parts of a conjunction.
+pub fn conjuncts(p: &Exp) -> Vec<Exp> {
+    match p {
+        Exp::Op(Op::And, parts) => parts.iter().flat_map(conjuncts).collect(),
+        p => vec![p.clone()],
+    }
+}
+pub fn conjunction(parts: Vec<Exp>) -> Option<Exp> {
+    parts.into_iter().reduce(|a, b| op2(Op::And, a, b))
+}
+
+/// Whether a condition can be evaluated anywhere: no reads, no division.
+pub fn never_fails(cx: &Context, p: &Exp) -> bool {
+    match p {
+        Exp::Var(_) | Exp::Lit(_) => true,
+        Exp::Op(op, args) => {
+            let kinds: Option<Vec<Scalar>> = args.iter().map(|a| type_of_exp(cx.vars, a).scalar()).collect();
+            let divides_by_constant = matches!(op, Op::IDiv | Op::IMod) && matches!(args[1], Exp::Lit(Lit::I64(c)) if c != 0);
+            kinds.is_some_and(|kinds| !op.can_fail(&kinds) || divides_by_constant) && args.iter().all(|a| never_fails(cx, a))
+        }
+        Exp::If(p, a, b) => never_fails(cx, p) && never_fails(cx, a) && never_fails(cx, b),
+        _ => false,
+    }
+}
+
+fn product(cx: &mut Context, op: Op, args: Vec<Exp>) -> Rewrite {
+    let is_guard = |e: &Exp| matches!(e, Exp::Guard(..));
+    match (op, args.as_slice()) {
+        (Op::Mul, [a, b]) if is_guard(a) || is_guard(b) => {}
+        (Op::Div | Op::Neg, [a, ..]) if is_guard(a) => {}
+        (Op::Add, [Exp::Guard(p, a), Exp::Guard(q, b)]) if p == q => return Ok(guard((**p).clone(), add((**a).clone(), (**b).clone()))),
+        (Op::Sub, [Exp::Guard(p, a), Exp::Guard(q, b)]) if p == q => return Ok(guard((**p).clone(), sub((**a).clone(), (**b).clone()))),
+        _ => return Err(Exp::Op(op, args)),
+    }
+    let float = args.iter().all(|a| type_of_exp(cx.vars, a) == Type::F64);
+    if !float {
+        return Err(Exp::Op(op, args));
+    }
+    let mut conditions = vec![];
+    let mut args = args;
+    let guarded = if op == Op::Mul { 2 } else { 1 };
+    for arg in args.iter_mut().take(guarded) {
+        if let Exp::Guard(p, e) = arg {
+            conditions.push((**p).clone());
+            *arg = (**e).clone();
+        }
+    }
+    Ok(conditions.into_iter().rev().fold(Exp::Op(op, args), |e, p| guard(p, e)))
+}

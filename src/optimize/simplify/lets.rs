@@ -1,0 +1,224 @@
+//! `let`s: dropped if unused, put in place if that repeats no work, pruned of parts that nothing uses.
+
+use super::super::Context;
+use crate::differentiate::scope::costs_nothing;
+use crate::ir::build::*;
+use crate::ir::facts::Facts;
+use crate::ir::traverse::{Substitution, copy, map_children_with_facts, substitute};
+use crate::ir::*;
+use rustc_hash::FxHashMap;
+
+/// How a variable is used.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    count: usize,
+    /// Some use stands in a loop that its binding does not stand in.
+    in_loop: bool,
+    /// Uses other than as the array of a read.
+    whole: usize,
+    /// Reads whose first key is no literal.
+    computed_keys: usize,
+    in_size: bool,
+}
+
+type Uses = FxHashMap<Var, Use>;
+
+pub fn tidy(cx: &mut Context, exp: Exp) -> Exp {
+    let mut uses = Uses::default();
+    find_uses(&exp, 0, &mut FxHashMap::default(), &mut uses);
+    tidy_with(cx, exp, &uses)
+}
+
+fn find_uses(exp: &Exp, depth: usize, bound_at: &mut FxHashMap<Var, usize>, uses: &mut Uses) {
+    let mut note = |v: Var, whole: bool, computed: bool, in_size: bool, bound_at: &FxHashMap<Var, usize>| {
+        let u = uses.entry(v).or_default();
+        u.count += 1;
+        u.in_loop |= depth > bound_at.get(&v).copied().unwrap_or(0);
+        u.whole += whole as usize;
+        u.computed_keys += computed as usize;
+        u.in_size |= in_size;
+    };
+    exp.for_each_size(&mut |s| {
+        let mut vars = vec![];
+        s.variables(&mut vars);
+        vars.into_iter().for_each(|v| note(v, true, false, true, bound_at));
+    });
+    match exp {
+        Exp::Var(v) => note(*v, true, false, false, bound_at),
+        Exp::Index(array, keys, _) => {
+            match **array {
+                Exp::Var(v) => note(v, false, !matches!(keys[0], Exp::Lit(_)), false, bound_at),
+                _ => find_uses(array, depth, bound_at, uses),
+            }
+            keys.iter().for_each(|k| find_uses(k, depth, bound_at, uses));
+        }
+        Exp::Let(vars, value, body) => {
+            find_uses(value, depth, bound_at, uses);
+            vars.iter().for_each(|v| {
+                bound_at.insert(*v, depth);
+            });
+            find_uses(body, depth, bound_at, uses);
+        }
+        Exp::For(_, _, body) => find_uses(body, depth + 1, bound_at, uses),
+        Exp::Sum(range, body) | Exp::Reduce(_, range, body) => {
+            find_uses(&range.lo, depth, bound_at, uses);
+            find_uses(&range.hi, depth, bound_at, uses);
+            find_uses(body, depth + 1, bound_at, uses);
+        }
+        Exp::History(h) => {
+            find_uses(&h.init, depth, bound_at, uses);
+            find_uses(&h.body, depth + 1, bound_at, uses);
+        }
+        Exp::Lit(_)
+        | Exp::Op(..)
+        | Exp::Partial(..)
+        | Exp::Singleton(..)
+        | Exp::Guard(..)
+        | Exp::If(..)
+        | Exp::Tuple(_)
+        | Exp::Array(_)
+        | Exp::Call(..) => exp.for_each_child(&mut |e| find_uses(e, depth, bound_at, uses)),
+    }
+}
+
+fn tidy_with(cx: &mut Context, exp: Exp, uses: &Uses) -> Exp {
+    let exp = match exp {
+        Exp::Let(vars, value, body) => match decide(cx, vars, *value, *body, uses) {
+            Ok(new) => {
+                cx.changed = true;
+                // The rest of this `let`'s body is seen in the next round, with fresh counts.
+                return new;
+            }
+            Err(same) => same,
+        },
+        exp => exp,
+    };
+    let mut facts = std::mem::take(&mut cx.facts);
+    let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
+        std::mem::swap(&mut cx.facts, facts);
+        let e = tidy_with(cx, e, uses);
+        std::mem::swap(&mut cx.facts, facts);
+        e
+    });
+    cx.facts = facts;
+    exp
+}
+
+fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) -> Result<Exp, Exp> {
+    let of = |v: Var| uses.get(&v).copied().unwrap_or_default();
+    if vars.iter().all(|v| of(*v).count == 0) {
+        return Ok(body);
+    }
+    let [v] = vars.as_slice() else { return prune(vars, value, body, uses) };
+    let (v, u) = (*v, of(*v));
+    let ty = cx.vars.ty(v).clone();
+    let replace = |cx: &mut Context, value: Exp, body: Exp| substitute(cx.vars, body, &Substitution::from_iter([(v, value)]));
+
+    if let Type::Tuple(types) = ty {
+        let name = cx.vars.name(v).to_string();
+        let parts: Vec<Var> = types.into_iter().map(|t| cx.vars.fresh(name.clone(), t)).collect();
+        let whole = Exp::Tuple(parts.iter().map(|p| Exp::Var(*p)).collect());
+        let body = replace(cx, whole, body);
+        return Ok(let_(parts, value, body));
+    }
+    if matches!(value, Exp::Var(_) | Exp::Lit(_)) || (ty == Type::I64 && exp_size(&value).is_some()) {
+        return Ok(replace(cx, value, body));
+    }
+    if u.in_size {
+        return Err(let_(vars, value, body));
+    }
+    if u.count == 1 && (!u.in_loop || (matches!(ty, Type::Scalar(_)) && costs_nothing(cx.vars, &value))) {
+        return Ok(replace(cx, value, body));
+    }
+    match &value {
+        // A row is a view: reading it is reading the array.
+        Exp::Index(array, _, _) if !matches!(ty, Type::Scalar(_)) && matches!(**array, Exp::Var(_)) => Ok(replace(cx, value, body)),
+        Exp::For(..) if is_zero(&value) => Ok(inline_copies(cx.vars, body, v, &value)),
+        // An array of reads is a view too, where all that is read of it is known to be there.
+        Exp::For(..) if u.whole == 0 && costs_nothing(cx.vars, &value) && reads_known(cx, &body, v) => {
+            Ok(inline_copies(cx.vars, body, v, &value))
+        }
+        Exp::Array(items) if u.whole == 0 && u.computed_keys == 0 => {
+            let mut bindings = vec![];
+            let atoms = items
+                .iter()
+                .map(|e| match e {
+                    Exp::Var(_) | Exp::Lit(_) => e.clone(),
+                    e => {
+                        let (name, ty) = (cx.vars.name(v).to_string(), type_of_exp(cx.vars, e));
+                        let x = cx.vars.fresh(name, ty);
+                        bindings.push((vec![x], e.clone()));
+                        Exp::Var(x)
+                    }
+                })
+                .collect();
+            let body = replace(cx, Exp::Array(atoms), body);
+            Ok(lets(bindings, body))
+        }
+        _ => Err(let_(vars, value, body)),
+    }
+}
+
+/// Whether every read of `v` is known to be in range where it stands.
+pub fn reads_known(cx: &Context, body: &Exp, v: Var) -> bool {
+    let shape = cx.vars.ty(v).shape().to_vec();
+    fn walk(e: Exp, facts: &mut Facts, v: Var, shape: &[Size], all: &mut bool) -> Exp {
+        if let Exp::Index(array, keys, _) = &e {
+            if **array == Exp::Var(v) {
+                *all = *all && keys.iter().zip(shape).all(|(k, s)| facts.in_range(k, s));
+            }
+        }
+        map_children_with_facts(e, facts, &mut |e, facts| walk(e, facts, v, shape, all))
+    }
+    let mut all = true;
+    walk(body.clone(), &mut cx.facts.clone(), v, &shape, &mut all);
+    all
+}
+
+/// Puts a copy of the value wherever the variable stands.
+pub fn inline_copies(vars: &mut Vars, body: Exp, v: Var, value: &Exp) -> Exp {
+    match body {
+        Exp::Var(w) if w == v => copy(vars, value, &Substitution::default()),
+        body => body.map_children(&mut |e| inline_copies(vars, e, v, value)),
+    }
+}
+
+/// `let (a, b) = …` where nothing uses some of the parts.
+fn prune(vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) -> Result<Exp, Exp> {
+    let keep: Vec<usize> = (0..vars.len()).filter(|k| uses.get(&vars[*k]).is_some_and(|u| u.count > 0)).collect();
+    if keep.len() == vars.len() {
+        return Err(let_(vars, value, body));
+    }
+    match project(value, &keep) {
+        Ok(value) => Ok(let_(keep.into_iter().map(|k| vars[k]).collect(), value, body)),
+        Err(value) => Err(let_(vars, value, body)),
+    }
+}
+
+/// The parts `keep` of a tuple, pushed inwards.
+fn project(exp: Exp, keep: &[usize]) -> Result<Exp, Exp> {
+    match exp {
+        Exp::Tuple(parts) => Ok(tuple(keep.iter().map(|k| parts[*k].clone()).collect())),
+        Exp::For(i, size, body) => match project(*body, keep) {
+            Ok(body) => Ok(for_(i, size, body)),
+            Err(body) => Err(for_(i, size, body)),
+        },
+        Exp::Sum(range, body) => match project(*body, keep) {
+            Ok(body) => Ok(Exp::Sum(range, Box::new(body))),
+            Err(body) => Err(Exp::Sum(range, Box::new(body))),
+        },
+        Exp::Guard(p, e) => match project(*e, keep) {
+            Ok(e) => Ok(guard(*p, e)),
+            Err(e) => Err(guard(*p, e)),
+        },
+        Exp::Let(vars, value, body) => match project(*body, keep) {
+            Ok(body) => Ok(let_(vars, *value, body)),
+            Err(body) => Err(let_(vars, *value, body)),
+        },
+        Exp::If(p, a, b) => match (project((*a).clone(), keep), project((*b).clone(), keep)) {
+            (Ok(a), Ok(b)) => Ok(if_(*p, a, b)),
+            _ => Err(Exp::If(p, a, b)),
+        },
+        exp => Err(exp),
+    }
+}

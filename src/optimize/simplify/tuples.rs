@@ -1,0 +1,38 @@
+//! Tuples: taken apart by `let`s, and out of binders whose parts share nothing.
+
+use super::super::{Context, Rewrite};
+use crate::ir::build::*;
+use crate::ir::traverse::{Substitution, copy};
+use crate::ir::*;
+
+pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
+    match exp {
+        Exp::Let(vars, value, body) if vars.len() > 1 => match *value {
+            Exp::Tuple(parts) => Ok(lets(vars.into_iter().map(|v| vec![v]).zip(parts).collect(), *body)),
+            value => Err(Exp::Let(vars, Box::new(value), body)),
+        },
+        Exp::Sum(range, body) => match *body {
+            Exp::Tuple(parts) => Ok(Exp::Tuple(
+                parts.into_iter().map(|e| copy(cx.vars, &Exp::Sum(range.clone(), Box::new(e)), &Substitution::default())).collect(),
+            )),
+            body => Err(Exp::Sum(range, Box::new(body))),
+        },
+        Exp::For(i, size, body) => match *body {
+            Exp::Tuple(parts) => {
+                Ok(Exp::Tuple(parts.into_iter().map(|e| copy(cx.vars, &for_(i, size.clone(), e), &Substitution::default())).collect()))
+            }
+            body => Err(Exp::For(i, size, Box::new(body))),
+        },
+        Exp::Index(array, keys, site) => match *array {
+            Exp::Tuple(parts) => {
+                Ok(Exp::Tuple(parts.into_iter().map(|e| copy(cx.vars, &index(e, keys.clone(), site), &Substitution::default())).collect()))
+            }
+            array => Err(Exp::Index(Box::new(array), keys, site)),
+        },
+        Exp::Op(Op::Add, args) => match args.as_slice() {
+            [Exp::Tuple(a), Exp::Tuple(b)] => Ok(Exp::Tuple(a.iter().zip(b).map(|(a, b)| add(a.clone(), b.clone())).collect())),
+            _ => Err(Exp::Op(Op::Add, args)),
+        },
+        exp => Err(exp),
+    }
+}

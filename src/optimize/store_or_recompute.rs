@@ -1,0 +1,51 @@
+//! Whether an array is stored or its elements are computed again where they are read.
+//!
+//! An array whose element is a single cheap operation on reads (`+ - *`, no calls) is recomputed: that is no dearer than
+//! writing and reading it. So each read may cost one operation more than before this pass, and nothing else is redone.
+
+use super::simplify::lets::{inline_copies, reads_known};
+use super::{Context, Rewrite, rewrite_everywhere};
+use crate::differentiate::scope::costs_nothing;
+use crate::ir::build::*;
+use crate::ir::*;
+
+pub fn store_or_recompute(cx: &mut Context, exp: Exp) -> Exp {
+    rewrite_everywhere(cx, exp, &rule)
+}
+
+fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
+    let Exp::Let(vars, value, body) = exp else { return Err(exp) };
+    let [v] = vars.as_slice() else { return Err(Exp::Let(vars, value, body)) };
+    if is_light_array(cx, &value) && only_read(&body, *v) && reads_known(cx, &body, *v) {
+        let v = *v;
+        return Ok(inline_copies(cx.vars, *body, v, &value));
+    }
+    Err(Exp::Let(vars, value, body))
+}
+
+fn is_light_array(cx: &Context, exp: &Exp) -> bool {
+    match exp {
+        Exp::For(_, _, body) => match &**body {
+            Exp::For(..) => is_light_array(cx, body),
+            Exp::Op(Op::Add | Op::Sub | Op::Mul | Op::Neg, args) => {
+                matches!(type_of_exp(cx.vars, body), Type::Scalar(_)) && args.iter().all(|a| costs_nothing(cx.vars, a))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether every use of the variable is a read of one element.
+fn only_read(exp: &Exp, v: Var) -> bool {
+    match exp {
+        Exp::Var(w) => *w != v,
+        Exp::Index(array, keys, _) => (matches!(**array, Exp::Var(_)) || only_read(array, v)) && keys.iter().all(|k| only_read(k, v)),
+        exp => {
+            let mut all = true;
+            exp.for_each_child(&mut |e| all = all && only_read(e, v));
+            exp.for_each_size(&mut |s| all = all && !s.mentions(v));
+            all
+        }
+    }
+}

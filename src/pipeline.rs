@@ -1,0 +1,154 @@
+//! The whole compiler between checking and lowering, as one list of named passes.
+//!
+//! `differentiate` first defines the derived functions that are called, innermost first; what is differentiated is
+//! inlined and settled (simplified, its sums dissolved) before. Then the passes below run on the one function wanted.
+//! Every pass takes a program to a program of the same meaning; `observe` sees the program after each.
+
+use crate::differentiate::{differentiate, partials};
+use crate::ir::facts::Facts;
+use crate::ir::*;
+use crate::optimize::Context;
+use crate::optimize::dissolve_singletons::dissolve_singletons;
+use crate::optimize::fuse::fuse;
+use crate::optimize::fuse_siblings::fuse_siblings;
+use crate::optimize::hoist::hoist;
+use crate::optimize::inline::{callees, inline};
+use crate::optimize::normalize::normalize;
+use crate::optimize::share::share;
+use crate::optimize::simplify::simplify;
+use crate::optimize::solve_predicates::solve_predicates;
+use crate::optimize::store_or_recompute::store_or_recompute;
+
+/// One step on an expression.
+type Pass = fn(&mut Context, Exp) -> Exp;
+
+/// Passes that repeat until none changes anything.
+const SETTLE: &[(&str, Pass)] = &[
+    ("simplify", simplify),
+    ("normalize", normalize),
+    ("solve_predicates", solve_predicates),
+    ("dissolve_singletons", dissolve_singletons),
+    ("fuse", fuse),
+];
+
+/// Passes that run once each, each followed by simplification. The bound on operations (a gradient costs at most four
+/// times its function, its inputs and outputs) holds before them.
+const FINISH: &[(&str, Pass)] =
+    &[("expand_partials", expand_partials), ("store_or_recompute", store_or_recompute), ("hoist", hoist), ("share", share)];
+
+/// Last of all, since simplification takes such loops apart.
+const LAST: &[(&str, Pass)] = &[("fuse_siblings", fuse_siblings)];
+
+/// The names for `--after`, in the order of their last run.
+pub fn pass_names() -> Vec<&'static str> {
+    let mut names = vec!["differentiate", "inline"];
+    names.extend([SETTLE, FINISH, LAST].concat().iter().map(|(name, _)| *name));
+    names
+}
+
+/// The pass before which operation bounds hold.
+pub const LAST_BOUNDED_PASS: &str = "fuse";
+
+/// Prepares one function for the interpreter's or the compiler's use: call-free and optimised. Stops after the pass
+/// `until`, if one is named.
+pub fn prepare(program: &Program, id: FunctionId, until: Option<&str>) -> Program {
+    prepare_observed(program, id, until, &mut |_, _| {})
+}
+
+/// As `prepare`; `observe` is shown the program after every pass that ran, with the pass's name.
+pub fn prepare_observed(program: &Program, id: FunctionId, until: Option<&str>, observe: &mut dyn FnMut(&str, &Program)) -> Program {
+    let mut program = program.clone();
+    for callee in callees(&program, id) {
+        define(&mut program, callee);
+    }
+    if matches!(program.function(id).body, Body::Derived { .. }) {
+        define(&mut program, id);
+    }
+    observe("differentiate", &program);
+    if until == Some("differentiate") {
+        return program;
+    }
+    inline(&mut program, id);
+    observe("inline", &program);
+    if until == Some("inline") {
+        return program;
+    }
+    let stops_in_settle = SETTLE.iter().any(|(name, _)| until == Some(name));
+    for round in 0..ROUNDS {
+        let mut changed = false;
+        for (name, pass) in SETTLE {
+            changed |= run(&mut program, id, *pass);
+            observe(name, &program);
+            if round == 0 && until == Some(name) && *name != "fuse" {
+                // Asked for a stage: the first round shows it best.
+                return program;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    if stops_in_settle {
+        return program;
+    }
+    for (name, pass) in FINISH {
+        run(&mut program, id, *pass);
+        observe(name, &program);
+        if until == Some(name) {
+            return program;
+        }
+        run(&mut program, id, simplify);
+        observe("simplify", &program);
+    }
+    for (name, pass) in LAST {
+        run(&mut program, id, *pass);
+        observe(name, &program);
+    }
+    program
+}
+
+/// Rounds after which settling stops in any case.
+const ROUNDS: usize = 12;
+
+/// Makes a function call-free and settled, so that it can be called, inlined or differentiated.
+fn define(program: &mut Program, id: FunctionId) {
+    for callee in callees(program, id) {
+        define(program, callee);
+    }
+    match program.function(id).body {
+        Body::Derived { .. } => differentiate(program, id),
+        Body::Exp(_) => inline(program, id),
+    }
+    settle(program, id);
+}
+
+/// Simplification and dissolving to a fixed point: all that runs between two differentiations.
+fn settle(program: &mut Program, id: FunctionId) {
+    for _ in 0..ROUNDS {
+        let mut changed = false;
+        for (name, pass) in SETTLE {
+            if *name != "fuse" {
+                changed |= run(program, id, *pass);
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+}
+
+/// Runs a pass on a function's body; says whether it changed anything.
+fn run(program: &mut Program, id: FunctionId, pass: Pass) -> bool {
+    let function = &program.functions[id.0 as usize];
+    let facts = Facts::of_function(function);
+    let Body::Exp(body) = function.body.clone() else { return false };
+    let mut cx = Context { vars: &mut program.vars, facts, changed: false };
+    let body = pass(&mut cx, body);
+    let changed = cx.changed;
+    program.functions[id.0 as usize].body = Body::Exp(body);
+    changed
+}
+
+fn expand_partials(cx: &mut Context, exp: Exp) -> Exp {
+    partials::expand_partials(cx.vars, exp)
+}
