@@ -17,6 +17,7 @@ use crate::optimize::normalize::normalize;
 use crate::optimize::share::share;
 use crate::optimize::simplify::simplify;
 use crate::optimize::solve_predicates::solve_predicates;
+use crate::optimize::split_sums::split_sums;
 use crate::optimize::store_or_recompute::store_or_recompute;
 
 /// One step on an expression.
@@ -28,11 +29,12 @@ const SETTLE: &[(&str, Pass)] = &[
     ("normalize", normalize),
     ("solve_predicates", solve_predicates),
     ("dissolve_singletons", dissolve_singletons),
+    ("split_sums", split_sums),
     ("fuse", fuse),
 ];
 
-/// Passes that run once each, each followed by simplification. The bound on operations (a gradient costs at most four
-/// times its function, its inputs and outputs) holds before them.
+/// Passes that run once each, each followed by settling. The bound on operations (a gradient costs at most four times
+/// its function, its inputs and outputs) holds before them.
 const FINISH: &[(&str, Pass)] =
     &[("expand_partials", expand_partials), ("store_or_recompute", store_or_recompute), ("hoist", hoist), ("share", share)];
 
@@ -73,22 +75,7 @@ pub fn prepare_observed(program: &Program, id: FunctionId, until: Option<&str>, 
     if until == Some("inline") {
         return program;
     }
-    let stops_in_settle = SETTLE.iter().any(|(name, _)| until == Some(name));
-    for round in 0..ROUNDS {
-        let mut changed = false;
-        for (name, pass) in SETTLE {
-            changed |= run(&mut program, id, *pass);
-            observe(name, &program);
-            if round == 0 && until == Some(name) && *name != "fuse" {
-                // Asked for a stage: the first round shows it best.
-                return program;
-            }
-        }
-        if !changed {
-            break;
-        }
-    }
-    if stops_in_settle {
+    if settle_observed(&mut program, id, until, observe) {
         return program;
     }
     for (name, pass) in FINISH {
@@ -97,8 +84,7 @@ pub fn prepare_observed(program: &Program, id: FunctionId, until: Option<&str>, 
         if until == Some(name) {
             return program;
         }
-        run(&mut program, id, simplify);
-        observe("simplify", &program);
+        settle_observed(&mut program, id, None, observe);
     }
     for (name, pass) in LAST {
         run(&mut program, id, *pass);
@@ -109,6 +95,25 @@ pub fn prepare_observed(program: &Program, id: FunctionId, until: Option<&str>, 
 
 /// Rounds after which settling stops in any case.
 const ROUNDS: usize = 12;
+
+/// Settles a function. Asked to stop after one of the passes, it does so after the pass's first run (the last of the
+/// passes: once all is settled) and says that it stopped.
+fn settle_observed(program: &mut Program, id: FunctionId, until: Option<&str>, observe: &mut dyn FnMut(&str, &Program)) -> bool {
+    for _ in 0..ROUNDS {
+        let mut changed = false;
+        for (name, pass) in SETTLE {
+            changed |= run(program, id, *pass);
+            observe(name, program);
+            if until == Some(name) && *name != LAST_BOUNDED_PASS {
+                return true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    until == Some(LAST_BOUNDED_PASS)
+}
 
 /// Makes a function call-free and settled, so that it can be called, inlined or differentiated.
 fn define(program: &mut Program, id: FunctionId) {
@@ -127,7 +132,7 @@ fn settle(program: &mut Program, id: FunctionId) {
     for _ in 0..ROUNDS {
         let mut changed = false;
         for (name, pass) in SETTLE {
-            if *name != "fuse" {
+            if !["fuse", "split_sums"].contains(name) {
                 changed |= run(program, id, *pass);
             }
         }

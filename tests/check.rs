@@ -46,7 +46,8 @@ fn read_back(text: &str) -> Program {
 /// The print of the last definition, which reads back.
 fn shown(text: &str) -> String {
     let program = read_back(text);
-    let last = program.functions.iter().rposition(|f| matches!(f.body, Body::Exp(_)) && text.contains(&format!("def {}(", f.name))).unwrap();
+    let last =
+        program.functions.iter().rposition(|f| matches!(f.body, Body::Exp(_)) && text.contains(&format!("def {}(", f.name))).unwrap();
     print_function(&program, iverson::ir::FunctionId(last as u32)).trim_end().to_string()
 }
 
@@ -61,7 +62,7 @@ fn inferred(text: &str) -> String {
 #[test]
 fn wrong_programs_are_explained() {
     let files = files("golden/check", "txt");
-    
+
     let mut wrong = Vec::new();
     for file in files {
         let golden = std::fs::read_to_string(&file).unwrap();

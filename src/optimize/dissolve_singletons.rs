@@ -22,7 +22,7 @@ pub fn dissolve_singletons(cx: &mut Context, exp: Exp) -> Exp {
 }
 
 /// What stands between a sum and its singleton.
-enum Around {
+pub enum Around {
     Let(Vec<Var>, Exp),
     Guard(Exp),
 }
@@ -157,7 +157,7 @@ fn generate(cx: &mut Context, range: Range, around: Vec<Around>, core: Exp, posi
     singleton(before, for_(t, axis, inner), site)
 }
 
-fn peel(exp: Exp) -> (Vec<Around>, Exp) {
+pub fn peel(exp: Exp) -> (Vec<Around>, Exp) {
     let mut around = vec![];
     let mut core = exp;
     loop {

@@ -3,6 +3,9 @@
 //! `let v = for i. e(i); … for j. …v[j]…`   is   `… for j. let v = e(j); …v…`
 //! where every use of `v` is a read at the index of one loop, which runs as often as the array was generated. So no
 //! work is repeated and the array is never stored. A tuple of arrays is fused as one.
+//!
+//! `let v = for i, j. e(i, j); … for a, b. …v[b, a]…` likewise, where there is one use, it reads single elements, and
+//! each loop between is one of its keys.
 
 use super::Context;
 use crate::ir::build::*;
@@ -29,9 +32,44 @@ pub fn fuse(cx: &mut Context, exp: Exp) -> Exp {
 /// The one loop in `body` that all uses stand in, reading at its index: found by the number of uses outside it.
 fn fuse_into(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, body: Exp) -> Result<Exp, Exp> {
     let total = uses(&body, vars);
+    if let ([v], 1) = (vars, total) {
+        let rank = 1 + nest_depth(e);
+        if read_elementwise(&body, *v, rank, &mut vec![]) && super::simplify::lets::reads_known(cx, &body, *v) {
+            return Ok(super::simplify::lets::inline_copies(cx.vars, body, *v, &for_(i, size.clone(), e.clone())));
+        }
+    }
     let mut done = false;
     let body = enter(cx, vars, i, size, e, body, total, &mut done);
     if done { Ok(body) } else { Err(body) }
+}
+
+/// How many loops stand directly in one another.
+fn nest_depth(exp: &Exp) -> usize {
+    match exp {
+        Exp::For(_, _, body) => 1 + nest_depth(body),
+        _ => 0,
+    }
+}
+
+/// Whether the one use of `v` reads an element at distinct indices, among them every loop that the use stands in.
+fn read_elementwise(exp: &Exp, v: Var, rank: usize, loops: &mut Vec<Var>) -> bool {
+    if let Exp::Index(array, keys, _) = exp {
+        if **array == Exp::Var(v) {
+            let distinct = (0..keys.len()).all(|k| matches!(keys[k], Exp::Var(_)) && !keys[..k].contains(&keys[k]));
+            return keys.len() == rank && distinct && loops.iter().all(|l| keys.contains(&Exp::Var(*l)));
+        }
+    }
+    let mark = loops.len();
+    match exp {
+        Exp::For(i, _, _) => loops.push(*i),
+        Exp::Sum(range, _) | Exp::Reduce(_, range, _) => loops.push(range.index),
+        Exp::History(h) => loops.push(h.index),
+        _ => {}
+    }
+    let mut found = false;
+    exp.for_each_child(&mut |e| found = found || read_elementwise(e, v, rank, loops));
+    loops.truncate(mark);
+    found
 }
 
 fn uses(exp: &Exp, vars: &[Var]) -> usize {

@@ -9,6 +9,7 @@ pub mod normalize;
 pub mod share;
 pub mod simplify;
 pub mod solve_predicates;
+pub mod split_sums;
 pub mod store_or_recompute;
 
 use crate::ir::facts::Facts;

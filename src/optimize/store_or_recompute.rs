@@ -2,11 +2,13 @@
 //!
 //! An array whose element is a single cheap operation on reads (`+ - *`, no calls) is recomputed: that is no dearer than
 //! writing and reading it. So each read may cost one operation more than before this pass, and nothing else is redone.
+//! Likewise several sums of one body that share only such values become sums of their own.
 
 use super::simplify::lets::{inline_copies, reads_known};
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
+use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
 
 pub fn store_or_recompute(cx: &mut Context, exp: Exp) -> Exp {
@@ -14,6 +16,9 @@ pub fn store_or_recompute(cx: &mut Context, exp: Exp) -> Exp {
 }
 
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
+    if let Exp::Sum(range, body) = exp {
+        return own_sums(cx, *range, *body);
+    }
     let Exp::Let(vars, value, body) = exp else { return Err(exp) };
     let [v] = vars.as_slice() else { return Err(Exp::Let(vars, value, body)) };
     if is_light_array(cx, &value) && only_read(&body, *v) && reads_known(cx, &body, *v) {
@@ -23,14 +28,46 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     Err(Exp::Let(vars, value, body))
 }
 
+/// `sum i. let t = a * b; (…t…, …t…)` with the light `t` computed in each part.
+fn own_sums(cx: &mut Context, range: Range, body: Exp) -> Rewrite {
+    let same = |range: Range, body: Exp| Err(Exp::Sum(Box::new(range), Box::new(body)));
+    let mut bindings: Vec<(Var, &Exp)> = vec![];
+    let mut rest = &body;
+    while let Exp::Let(vars, value, inner) = rest {
+        match vars.as_slice() {
+            [v] if is_light(cx, value) && cx.vars.ty(*v).shape().is_empty() => bindings.push((*v, value)),
+            _ => return same(range, body),
+        }
+        rest = inner;
+    }
+    let Exp::Tuple(parts) = rest else { return same(range, body) };
+    let parts = parts.clone();
+    let bindings: Vec<(Vec<Var>, Exp)> = bindings.into_iter().map(|(v, e)| (vec![v], e.clone())).collect();
+    let sums = parts
+        .into_iter()
+        .map(|part| {
+            let one = Exp::Sum(Box::new(range.clone()), Box::new(lets(bindings.clone(), part)));
+            copy(cx.vars, &one, &Substitution::default())
+        })
+        .collect();
+    Ok(Exp::Tuple(sums))
+}
+
+/// One cheap operation on what costs nothing.
+fn is_light(cx: &Context, exp: &Exp) -> bool {
+    match exp {
+        Exp::Op(Op::Add | Op::Sub | Op::Mul | Op::Neg, args) => {
+            matches!(type_of_exp(cx.vars, exp), Type::Scalar(_)) && args.iter().all(|a| costs_nothing(cx.vars, a))
+        }
+        _ => costs_nothing(cx.vars, exp),
+    }
+}
+
 fn is_light_array(cx: &Context, exp: &Exp) -> bool {
     match exp {
         Exp::For(_, _, body) => match &**body {
             Exp::For(..) => is_light_array(cx, body),
-            Exp::Op(Op::Add | Op::Sub | Op::Mul | Op::Neg, args) => {
-                matches!(type_of_exp(cx.vars, body), Type::Scalar(_)) && args.iter().all(|a| costs_nothing(cx.vars, a))
-            }
-            _ => false,
+            body => !costs_nothing(cx.vars, body) && is_light(cx, body),
         },
         _ => false,
     }

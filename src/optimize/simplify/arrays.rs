@@ -155,6 +155,7 @@ pub fn linear(size: &Size, var: Var) -> Option<(i64, Size)> {
 }
 
 fn generate(cx: &mut Context, i: Var, size: Size, body: Exp) -> Rewrite {
+    let mark = cx.facts.mark();
     // for i. x[k, i]   is   x[k]
     if let Exp::Index(array, keys, site) = &body {
         let (last, front) = keys.split_last().expect("at least one key");
@@ -164,6 +165,19 @@ fn generate(cx: &mut Context, i: Var, size: Size, body: Exp) -> Rewrite {
                 return Ok(index((**array).clone(), front.to_vec(), *site));
             }
         }
+    }
+    // A row of zeros but for one place is a bracket.
+    if let Exp::Singleton(places, value, site) = body {
+        let (key, axis) = places[0].clone();
+        cx.facts.enter_for(i, &size);
+        let known = never_fails(cx, &key) && cx.facts.in_range(&key, &axis);
+        cx.facts.reset(mark);
+        if !known {
+            return Err(for_(i, size, Exp::Singleton(places, value, site)));
+        }
+        let j = cx.vars.fresh("j", Type::I64);
+        let rest = singleton(places[1..].to_vec(), *value, site);
+        return Ok(for_(i, size, for_(j, axis, guard(op2(Op::Eq, j, key), rest))));
     }
     Err(for_(i, size, body))
 }

@@ -1,6 +1,7 @@
 //! `let`s: dropped if unused, put in place if that repeats no work, pruned of parts that nothing uses.
 
 use super::super::Context;
+use super::arrays::total;
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
 use crate::ir::facts::Facts;
@@ -133,6 +134,18 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
     match &value {
         // A row is a view: reading it is reading the array.
         Exp::Index(array, _, _) if !matches!(ty, Type::Scalar(_)) && matches!(**array, Exp::Var(_)) => Ok(replace(cx, value, body)),
+        // A read that cannot fail is as good as the variable, and shows what is read.
+        Exp::Index(..) if matches!(ty, Type::Scalar(_)) && costs_nothing(cx.vars, &value) && total(cx, &value) => {
+            Ok(replace(cx, value, body))
+        }
+        Exp::Singleton(places, part, _)
+            if u.whole == 0
+                && costs_nothing(cx.vars, part)
+                && places.iter().all(|(k, s)| costs_nothing(cx.vars, k) && cx.facts.in_range(k, s))
+                && reads_known(cx, &body, v) =>
+        {
+            Ok(inline_copies(cx.vars, body, v, &value))
+        }
         Exp::For(..) if is_zero(&value) => Ok(inline_copies(cx.vars, body, v, &value)),
         // An array of reads is a view too, where all that is read of it is known to be there.
         Exp::For(..) if u.whole == 0 && costs_nothing(cx.vars, &value) && reads_known(cx, &body, v) => {
