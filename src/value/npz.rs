@@ -128,6 +128,26 @@ mod tests {
     }
 
     #[test]
+    fn compressed_archives_and_odd_entries() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.npz");
+        let x = Array::f64(vec![1000], vec![0.5; 1000]);
+        let mut zip = zip::ZipWriter::new(File::create(&path).unwrap());
+        let deflated = zip::write::FileOptions::default().compression_method(zip::CompressionMethod::Deflated);
+        zip.start_file("x.npy", deflated).unwrap();
+        npy::write(&x, &mut zip).unwrap();
+        zip.start_file("readme.txt", deflated).unwrap();
+        zip.write_all(b"no array").unwrap();
+        zip.start_file("bad.npy", deflated).unwrap();
+        zip.write_all(b"no array either").unwrap();
+        zip.finish().unwrap();
+        let mut archive = Archive::open(&path).unwrap();
+        assert_eq!(archive.names(), ["bad", "x"]);
+        assert_eq!(archive.read("x").unwrap(), Some(x));
+        assert!(archive.read("bad").unwrap_err().message.ends_with("c.npz, array `bad`: this is not a NumPy array"));
+    }
+
+    #[test]
     fn failures_name_the_file_and_leave_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let k = Array::new(vec![], Data::I64(vec![7]));

@@ -1,0 +1,188 @@
+//! A derivative asked for on the command line: the function that computes it, the values it takes besides the
+//! parameters, and its result under the names of the parameters.
+
+use super::failure::Failure;
+use super::inputs::{Given, check_name, check_shape, read};
+use super::options::{Kind, Wrt};
+use super::source::Source;
+use iverson::bind::Sizes;
+use iverson::check::{self, DerivativeKind};
+use iverson::ir::{FunctionId, Type, Var};
+use iverson::value::named::Named;
+use iverson::value::tree::{Random, Wanted};
+use iverson::value::{Error, Value};
+
+pub struct Derivative {
+    pub kind: Kind,
+    /// The function that is differentiated.
+    pub of: FunctionId,
+    /// The function that computes the derivative.
+    pub id: FunctionId,
+    /// Positions of parameters, ascending, and their names.
+    pub wrt: Vec<usize>,
+    pub names: Vec<String>,
+}
+
+impl Derivative {
+    /// Defines the derivative in the source's program.
+    pub fn new(source: &mut Source, of: FunctionId, kind: Kind, wrt: Vec<usize>) -> Result<Derivative, Failure> {
+        let kind_in_language = match kind {
+            Kind::Grad => DerivativeKind::Grad,
+            Kind::ValueAndGrad => DerivativeKind::ValueAndGrad,
+            Kind::Jvp => DerivativeKind::Jvp,
+            Kind::Vjp => DerivativeKind::Vjp,
+            Kind::Jacobian => DerivativeKind::Jacobian,
+            Kind::Hessian => DerivativeKind::Hessian,
+            Kind::Hvp => DerivativeKind::Hvp,
+        };
+        let f = source.program.function(of);
+        let names: Vec<String> = wrt.iter().map(|k| source.program.vars.name(f.params[*k]).to_string()).collect();
+        let id = check::derive(&mut source.program, of, kind_in_language, Some(&names))
+            .map_err(|d| Failure::diagnostics(&[d], &source.sources))?;
+        Ok(Derivative { kind, of, id, wrt, names })
+    }
+
+    /// The result under the names of the parameters, as JSON has it.
+    pub fn named(&self, source: &Source, value: Value) -> Named {
+        let pair = |value: Value| match value {
+            Value::Tuple(mut parts) if parts.len() == 2 => {
+                let second = parts.pop().expect("two parts");
+                (parts.pop().expect("two parts"), second)
+            }
+            other => panic!("a derivative with a value gives a pair, not {}", other.describe()),
+        };
+        match self.kind {
+            Kind::Grad | Kind::Hvp => self.keyed(value, &Named::Value),
+            Kind::Hessian => self.keyed(value, &|row| self.keyed(row, &Named::Value)),
+            Kind::ValueAndGrad => {
+                let (value, grad) = pair(value);
+                Named::record([("value", value.into()), ("grad", self.keyed(grad, &Named::Value))])
+            }
+            Kind::Vjp => {
+                let (value, cotangents) = pair(value);
+                Named::record([("value", value.into()), ("cotangents", self.keyed(cotangents, &Named::Value))])
+            }
+            Kind::Jvp => {
+                let (value, tangent) = pair(value);
+                Named::record([("value", value.into()), ("tangent", tangent.into())])
+            }
+            Kind::Jacobian => {
+                let tangent = source.program.function(self.of).result.tangent();
+                self.jacobian(&tangent.expect("a float result"), value)
+            }
+        }
+    }
+
+    /// One parameter gives a bare value, several a tuple.
+    fn keyed(&self, value: Value, inner: &dyn Fn(Value) -> Named) -> Named {
+        let parts = match value {
+            value if self.names.len() == 1 => vec![value],
+            Value::Tuple(parts) => parts,
+            other => panic!("a derivative by several parameters gives a tuple, not {}", other.describe()),
+        };
+        assert_eq!(parts.len(), self.names.len(), "one part for each parameter");
+        Named::Record(self.names.iter().cloned().zip(parts.into_iter().map(inner)).collect())
+    }
+
+    /// A list over the parts of the result.
+    fn jacobian(&self, tangent: &Type, value: Value) -> Named {
+        match (tangent, value) {
+            (Type::Tuple(types), Value::Tuple(parts)) => {
+                Named::List(types.iter().zip(parts).map(|(ty, part)| self.jacobian(ty, part)).collect())
+            }
+            (_, value) => self.keyed(value, &Named::Value),
+        }
+    }
+
+    /// Directions for the parameters, from the command line or a file as `d_name`; zero where there is none.
+    pub fn directions(&self, source: &Source, dirs: &[(String, String)], given: &mut Given, sizes: &Sizes) -> Result<Vec<Value>, Failure> {
+        let known: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        for (name, _) in dirs {
+            check_name(name, &known, || format!("no direction of `{name}` is wanted"))?;
+        }
+        let mut values = vec![];
+        for (k, name) in self.wrt.iter().zip(&self.names) {
+            let ty = tangent_type(source, self.of, *k);
+            let what = format!("direction of `{name}`");
+            let wanted = Wanted { what: &what, ty: &ty, name: &|v| source.program.vars.name(v).to_string() };
+            let mut mine = dirs.iter().filter(|(n, _)| n == name);
+            let value = match (mine.next(), mine.next()) {
+                (Some(_), Some(_)) => return Err(Failure::message(format!("the {what} is given twice"))),
+                (Some((_, text)), None) => Some(wanted.convert(&read(&what, text)?)?),
+                (None, _) => given.in_files(&format!("d_{name}"), &wanted)?,
+            };
+            values.push(match value {
+                Some(value) => {
+                    check_shape(&what, &value, &ty, sizes)?;
+                    value
+                }
+                None => Value::zero(&ty, &|v| sizes.get(&v).copied())?,
+            });
+        }
+        Ok(values)
+    }
+
+    /// The cotangent of the result, from the command line or a file as `seed`; 1 for a scalar where there is none.
+    pub fn seed(&self, source: &Source, seed: Option<&str>, given: &mut Given, sizes: &Sizes) -> Result<Value, Failure> {
+        let ty = source.program.function(self.of).result.tangent().expect("a float result");
+        let name = |v: Var| source.program.vars.name(v).to_string();
+        let wanted = Wanted { what: "seed", ty: &ty, name: &name };
+        let value = match seed {
+            Some(text) => Some(wanted.convert(&read("seed", text)?)?),
+            None => given.in_files("seed", &wanted)?,
+        };
+        match value {
+            Some(value) => {
+                check_shape("seed", &value, &ty, sizes)?;
+                Ok(value)
+            }
+            None if ty == Type::F64 => Ok(Value::from(1.0)),
+            None => Err(Failure::Message(
+                Error::new(format!("the result is {}, so a seed of that type is needed", ty.describe(&name)))
+                    .note("give it as `--seed value`, or as `seed` in a file: `--data file.npz`"),
+            )),
+        }
+    }
+}
+
+/// Positions of the parameters named by `--wrt`, or of all with floats.
+pub fn wrt_positions(source: &Source, of: FunctionId, wrt: &Wrt) -> Result<Vec<usize>, Failure> {
+    let f = source.program.function(of);
+    let names: Vec<&str> = f.params.iter().map(|p| source.program.vars.name(*p)).collect();
+    let has_float = |k: usize| source.program.vars.ty(f.params[k]).has_float();
+    let Some(wanted) = &wrt.wrt else {
+        let all: Vec<usize> = (0..names.len()).filter(|k| has_float(*k)).collect();
+        return if all.is_empty() {
+            Err(Failure::message(format!("`{}` has no float parameters to differentiate by", f.name)))
+        } else {
+            Ok(all)
+        };
+    };
+    let mut positions = vec![];
+    for name in wanted.iter().map(|n| n.trim()) {
+        check_name(name, &names, || format!("`{}` has no parameter `{name}` to differentiate by", f.name))?;
+        let k = names.iter().position(|n| *n == name).expect("a known name");
+        if !has_float(k) {
+            let ty = source.program.vars.ty(f.params[k]).describe(&|v| source.program.vars.name(v).to_string());
+            return Err(Failure::message(format!("`{name}: {ty}` has no floats to differentiate by")));
+        }
+        if positions.contains(&k) {
+            return Err(Failure::message(format!("`{name}` stands twice in --wrt")));
+        }
+        positions.push(k);
+    }
+    positions.sort();
+    Ok(positions)
+}
+
+pub fn tangent_type(source: &Source, of: FunctionId, param: usize) -> Type {
+    let param = source.program.function(of).params[param];
+    source.program.vars.ty(param).tangent().expect("a parameter with floats")
+}
+
+/// A random value of a type without integers under the sizes of a call.
+pub fn random(ty: &Type, sizes: &Sizes, random: &mut Random) -> Result<Value, Error> {
+    let mut value = Value::zero(ty, &|v| sizes.get(&v).copied())?;
+    value.for_each_f64(&mut |x| *x = random.symmetric());
+    Ok(value)
+}

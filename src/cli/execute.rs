@@ -1,0 +1,86 @@
+//! A function ready to be called: prepared by the pipeline, then interpreted or compiled.
+
+use super::failure::Failure;
+use super::options::{Execution, Target};
+use super::source::Source;
+use iverson::ir::{FunctionId, Program};
+use iverson::value::{Error, Value};
+use iverson::{interpret, pipeline, runtime};
+use std::io::Write;
+use std::time::Instant;
+
+pub struct Executable {
+    engine: Engine,
+    threads: usize,
+}
+
+enum Engine {
+    Interpreter(Program, FunctionId),
+    Native(Box<runtime::Compiled>),
+}
+
+impl Executable {
+    pub fn new(source: &Source, id: FunctionId, execution: &Execution) -> Result<Executable, Failure> {
+        let start = Instant::now();
+        let program = pipeline::prepare(&source.program, id, None);
+        let prepared = 1e3 * start.elapsed().as_secs_f64();
+        let name = &program.function(id).name;
+        let engine = match execution.target {
+            Target::Interpret => {
+                if execution.verbose {
+                    tell(&format!("`{name}` prepared in {prepared:.1} ms"));
+                }
+                Engine::Interpreter(program, id)
+            }
+            Target::C => {
+                let compiled = compile(&program, id, execution.strict)?;
+                if execution.verbose {
+                    let cached = if compiled.from_cache { " (from the cache)" } else { "" };
+                    tell(&format!("`{name}` prepared in {prepared:.1} ms, compiled in {:.1} ms{cached}", compiled.compile_ms));
+                }
+                Engine::Native(Box::new(compiled))
+            }
+        };
+        Ok(Executable { engine, threads: threads(execution) })
+    }
+
+    pub fn call(&self, source: &Source, values: &[Value]) -> Result<Value, Failure> {
+        let mut result = None;
+        self.call_into(source, values, &mut result)?;
+        Ok(result.expect("a call that succeeds has a value"))
+    }
+
+    /// Native code writes over the last result where its shape is right.
+    pub fn call_into(&self, source: &Source, values: &[Value], result: &mut Option<Value>) -> Result<(), Failure> {
+        let outcome = match &self.engine {
+            Engine::Interpreter(program, id) => interpret::call(program, *id, values).map(|(value, _)| *result = Some(value)),
+            Engine::Native(compiled) => compiled.call_into(values, result, self.threads).map(|_| ()),
+        };
+        outcome.map_err(|failure| Failure::diagnostics(&[failure.diagnostic()], &source.sources))
+    }
+
+    pub fn native(&self) -> Option<&runtime::Compiled> {
+        match &self.engine {
+            Engine::Interpreter(..) => None,
+            Engine::Native(compiled) => Some(compiled),
+        }
+    }
+}
+
+/// On stderr, if anybody listens.
+fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+fn compile(program: &Program, id: FunctionId, strict: bool) -> Result<runtime::Compiled, Failure> {
+    let options = runtime::Options { strict, ..runtime::Options::default() };
+    runtime::compile(program, id, options).map_err(|e| {
+        let error = e.notes.into_iter().fold(Error::new(e.message), Error::note);
+        Failure::Message(error)
+    })
+}
+
+/// How many threads native code may use.
+pub fn threads(execution: &Execution) -> usize {
+    execution.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |n| n as usize)
+}

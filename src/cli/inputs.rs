@@ -1,0 +1,101 @@
+//! The values a command is given: as arguments and in files, by name.
+
+use super::failure::Failure;
+use super::options::Inputs;
+use super::source::quoted;
+use iverson::bind::{self, Sizes, nearest};
+use iverson::ir::{FunctionId, Program, Type, Var};
+use iverson::value::data::DataFile;
+use iverson::value::tree::{Tree, Wanted};
+use iverson::value::{Error, Value, literal};
+
+pub struct Given {
+    arguments: Vec<(String, Tree)>,
+    files: Vec<DataFile>,
+}
+
+impl Given {
+    /// Reads the arguments, which must all be parameters, and opens the files.
+    pub fn new(inputs: &Inputs, program: &Program, id: FunctionId) -> Result<Given, Failure> {
+        let f = program.function(id);
+        let params: Vec<&str> = f.params.iter().map(|p| program.vars.name(*p)).collect();
+        let mut arguments: Vec<(String, Tree)> = vec![];
+        for (name, text) in &inputs.arguments {
+            check_name(name, &params, || format!("`{}` has no parameter `{name}`", f.name))?;
+            if arguments.iter().any(|(n, _)| n == name) {
+                return Err(Failure::message(format!("argument `{name}` is given twice")));
+            }
+            arguments.push((name.clone(), read(&format!("argument `{name}`"), text)?));
+        }
+        let files = inputs.data.iter().map(|path| DataFile::open(path)).collect::<Result<_, _>>()?;
+        Ok(Given { arguments, files })
+    }
+
+    /// Values for all parameters, and the sizes they give.
+    pub fn arguments(&mut self, program: &Program, id: FunctionId) -> Result<(Vec<Value>, Sizes), Failure> {
+        let name_of = |v: Var| program.vars.name(v).to_string();
+        let values = bind::arguments(program, id, &mut |name, ty| {
+            let what = format!("argument `{name}`");
+            let wanted = Wanted { what: &what, ty, name: &name_of };
+            match self.arguments.iter().find(|(n, _)| n == name) {
+                Some((_, tree)) => wanted.convert(tree).map(Some),
+                None => self.in_files(name, &wanted),
+            }
+        });
+        let values = values.map_err(|e| {
+            self.files.iter().fold(e, |e, file| e.note(format!("{} has {}", file.path().display(), file.names().join(", "))))
+        })?;
+        let sizes = bind::sizes(program, id, &values)?;
+        Ok((values, sizes))
+    }
+
+    /// The value of a name that is no parameter (`d_x`, `seed`) in the files.
+    pub fn in_files(&mut self, name: &str, wanted: &Wanted) -> Result<Option<Value>, Error> {
+        for file in &mut self.files {
+            if let Some(value) = file.get(name, wanted)? {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A value from the command line; `what` it is for is said in messages.
+pub fn read(what: &str, text: &str) -> Result<Tree, Error> {
+    literal::read(text).map_err(|e| e.about(what))
+}
+
+/// An error with the nearest name where the name is not among those known.
+pub fn check_name(name: &str, known: &[&str], message: impl FnOnce() -> String) -> Result<(), Error> {
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let error = Error::new(message());
+    Err(match nearest(name, known.iter().copied()) {
+        Some(near) => error.note(format!("did you mean `{near}`?")),
+        None if known.is_empty() => error,
+        None => error.note(format!("there are {}", quoted(known))),
+    })
+}
+
+/// Checks that a value has the shape of its type under the sizes of the call.
+pub fn check_shape(what: &str, value: &Value, ty: &Type, sizes: &Sizes) -> Result<(), Error> {
+    let wanted = Value::zero(ty, &|v| sizes.get(&v).copied()).map_err(|e| e.about(what))?;
+    fn fits(a: &Value, b: &Value) -> bool {
+        match (a, b) {
+            (Value::Tuple(a), Value::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| fits(a, b)),
+            (a, b) => a.shape() == b.shape(),
+        }
+    }
+    fn shapes(v: &Value) -> String {
+        match v {
+            Value::Tuple(parts) => format!("({})", parts.iter().map(shapes).collect::<Vec<_>>().join(", ")),
+            v => format!("{:?}", v.shape()),
+        }
+    }
+    if fits(value, &wanted) {
+        Ok(())
+    } else {
+        Err(Error::new(format!("{what}: expected shape {}, got {}", shapes(&wanted), shapes(value))))
+    }
+}

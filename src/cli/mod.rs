@@ -1,0 +1,54 @@
+//! The command line: options to a command, its failure to an exit code.
+//!
+//! Results go to stdout, all else to stderr. Exit codes: 0, 1 for an error, 2 for a call that is not understood.
+
+mod bench;
+mod call;
+mod check_grad;
+mod cost;
+mod derivative;
+mod execute;
+mod failure;
+mod inputs;
+mod options;
+mod output;
+mod show;
+mod source;
+
+use clap::Parser;
+use failure::Failure;
+use options::{Command, Kind, Options};
+use std::process::ExitCode;
+
+/// Deeply nested programs are walked by recursion; the memory is only touched where it is needed.
+const STACK: usize = 1 << 29;
+
+pub fn main() -> ExitCode {
+    let options = Options::parse();
+    let work = std::thread::Builder::new().name("iverson".into()).stack_size(STACK).spawn(move || dispatch(options.command));
+    match work.map(std::thread::JoinHandle::join) {
+        Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
+        Ok(Ok(Err(failure))) => failure.report(),
+        // The panic has been printed: it is our fault, not the user's.
+        Ok(Err(_)) => ExitCode::from(101),
+        Err(e) => Failure::message(format!("cannot start: {e}")).report(),
+    }
+}
+
+fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Check { file } => source::check(&file),
+        Command::Run(c) => call::run(&c),
+        Command::Grad(d) => call::derivative(&d.call, Kind::Grad, &d.wrt),
+        Command::ValueAndGrad(d) => call::derivative(&d.call, Kind::ValueAndGrad, &d.wrt),
+        Command::Jacobian(d) => call::derivative(&d.call, Kind::Jacobian, &d.wrt),
+        Command::Hessian(d) => call::derivative(&d.call, Kind::Hessian, &d.wrt),
+        Command::Jvp(d) => call::directional(&d, Kind::Jvp),
+        Command::Hvp(d) => call::directional(&d, Kind::Hvp),
+        Command::Vjp(d) => call::seeded(&d),
+        Command::Show(s) => show::show(&s),
+        Command::Cost(c) => cost::cost(&c),
+        Command::CheckGrad(c) => check_grad::check_grad(&c),
+        Command::Bench(b) => bench::bench(&b),
+    }
+}

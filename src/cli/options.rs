@@ -1,0 +1,316 @@
+//! What may be asked on the command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  iverson check model.iv
+  iverson run model.iv dot x=[1,2,3] y=[4,5,6]
+  iverson grad model.iv loss --data params.npz --wrt w,b --out gradient.npz
+  iverson jvp model.iv f x=[1,2] --dir x=[1,0]
+  iverson show model.iv dot --derivative grad
+  iverson cost model.iv matmul --derivative grad --at n=512,m=512
+  iverson bench model.iv loss --derivative grad 'x=random(1000, 20)' --runs 50
+
+Values:
+  k=3  x=[1, 2.5, 3]  A=[[1, 2], [3, 4]]  b=true  t=(1.0, [2, 3])
+  x=zeros(3)  x=ones(2, 3)  x=range(10)  x=random(1000)     random numbers in (-1, 1), the same each time
+  x=@file.npy  x=@file.npz:name  x=@file.json
+  --data file.npz or --data file.json gives all parameters it has by name.";
+
+#[derive(Parser)]
+#[command(
+    name = "iverson",
+    version,
+    about = "A differentiable array language and its compiler",
+    after_help = EXAMPLES,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+pub struct Options {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Report what is wrong with a program
+    Check {
+        /// The program
+        file: PathBuf,
+    },
+    /// Call a function
+    #[command(after_help = "Example:\n  iverson run dot.iv dot x=[1,2,3] y=[4,5,6]")]
+    Run(Call),
+    /// The gradient of a function with a scalar result
+    #[command(after_help = "Example:\n  iverson grad dot.iv dot x=[1,2] y=[3,4] --wrt x\n\nWith --json: {\"x\": [3.0, 4.0]}")]
+    Grad(Derivative),
+    /// The value of a function and its gradient
+    #[command(after_help = "With --json: {\"value\": .., \"grad\": {\"x\": ..}}")]
+    ValueAndGrad(Derivative),
+    /// All partial derivatives of a function's results: the axes of the result, then those of the parameter
+    #[command(after_help = "With --json: {\"x\": ..}; of a function with several results a list of such objects")]
+    Jacobian(Derivative),
+    /// The second derivatives of a function with a scalar result
+    #[command(after_help = "With --json: {\"x\": {\"x\": ..}}")]
+    Hessian(Derivative),
+    /// The value and its change in a direction (forward mode)
+    #[command(after_help = "Example:\n  iverson jvp f.iv f x=[1,2] --dir x=[1,0]\n\n\
+        Directions may stand in the --data file as d_x; one that is left out is zero.\n\
+        With --json: {\"value\": .., \"tangent\": ..}")]
+    Jvp(Directional),
+    /// The value, and a cotangent carried back to the parameters (reverse mode)
+    #[command(after_help = "Example:\n  iverson vjp f.iv f x=[1,2] --seed [1,0,0]\n\n\
+        The seed may stand in the --data file as `seed`; for a scalar result it is 1 if left out.\n\
+        With --json: {\"value\": .., \"cotangents\": {\"x\": ..}}")]
+    Vjp(Seeded),
+    /// The Hessian times a direction, without the Hessian
+    #[command(after_help = "Example:\n  iverson hvp f.iv f x=[1,2] --dir x=[1,0]\n\nWith --json: {\"x\": ..}")]
+    Hvp(Directional),
+    /// Print a function or its derivative after any pass of the compiler
+    #[command(
+        after_help = "Examples:\n  iverson show dot.iv dot --derivative grad\n  iverson show dot.iv dot --derivative vjp --after differentiate\n  \
+        iverson show dot.iv dot --derivative grad --emit c"
+    )]
+    Show(Show),
+    /// Count operations: as formulas in the sizes, or as numbers for given sizes
+    #[command(after_help = "Example:\n  iverson cost matmul.iv matmul --derivative grad --at n=100,m=20,k=30")]
+    Cost(Cost),
+    /// Compare derivatives with finite differences and forward with reverse mode
+    #[command(after_help = "Example:\n  iverson check-grad model.iv loss 'x=random(10)'\n\nThe exit code is 1 if a derivative is wrong.")]
+    CheckGrad(CheckGrad),
+    /// Time calls, apart from compilation
+    #[command(after_help = "Example:\n  iverson bench model.iv loss --derivative grad 'x=random(100000)' --runs 50")]
+    Bench(Bench),
+}
+
+/// A function in a file.
+#[derive(Args, Clone)]
+pub struct Subject {
+    /// The program
+    pub file: PathBuf,
+    /// The function in it
+    #[arg(value_name = "FN")]
+    pub function: String,
+}
+
+/// Values for its parameters.
+#[derive(Args, Clone)]
+pub struct Inputs {
+    /// Values of parameters; they go before those in files
+    #[arg(value_name = "name=value", value_parser = assignment)]
+    pub arguments: Vec<(String, String)>,
+    /// A file of values by name, .npz or .json; names that are no parameters are ignored
+    #[arg(long, value_name = "FILE")]
+    pub data: Vec<PathBuf>,
+}
+
+/// How it is executed.
+#[derive(Args, Clone)]
+pub struct Execution {
+    /// Native code, or the slow and simple interpreter
+    #[arg(long, value_enum, default_value_t = Target::C)]
+    pub target: Target,
+    /// Native code that rounds exactly as the interpreter does
+    #[arg(long)]
+    pub strict: bool,
+    /// Threads of native code (default: all processors)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
+    /// Say on stderr what was compiled and how long it took
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    C,
+    Interpret,
+}
+
+/// Where results go.
+#[derive(Args, Clone)]
+pub struct Output {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write the results to a NumPy archive instead of the terminal
+    #[arg(long, value_name = "FILE.npz")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Args, Clone)]
+pub struct Wrt {
+    /// Parameters to differentiate by (default: all with floats)
+    #[arg(long, value_name = "a,b", value_delimiter = ',')]
+    pub wrt: Option<Vec<String>>,
+}
+
+#[derive(Args, Clone)]
+pub struct Directions {
+    /// The direction of a parameter; left out it is zero
+    #[arg(long, value_name = "name=value", value_parser = assignment)]
+    pub dir: Vec<(String, String)>,
+}
+
+#[derive(Args, Clone)]
+pub struct Seed {
+    /// The cotangent of the result
+    #[arg(long, value_name = "value", allow_hyphen_values = true)]
+    pub seed: Option<String>,
+}
+
+#[derive(Args, Clone)]
+pub struct Call {
+    #[command(flatten)]
+    pub subject: Subject,
+    #[command(flatten)]
+    pub inputs: Inputs,
+    #[command(flatten)]
+    pub execution: Execution,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Args)]
+pub struct Derivative {
+    #[command(flatten)]
+    pub call: Call,
+    #[command(flatten)]
+    pub wrt: Wrt,
+}
+
+#[derive(Args)]
+pub struct Directional {
+    #[command(flatten)]
+    pub call: Call,
+    #[command(flatten)]
+    pub wrt: Wrt,
+    #[command(flatten)]
+    pub directions: Directions,
+}
+
+#[derive(Args)]
+pub struct Seeded {
+    #[command(flatten)]
+    pub call: Call,
+    #[command(flatten)]
+    pub wrt: Wrt,
+    #[command(flatten)]
+    pub seed: Seed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    Grad,
+    ValueAndGrad,
+    Jvp,
+    Vjp,
+    Jacobian,
+    Hessian,
+    Hvp,
+}
+
+#[derive(Args)]
+pub struct Show {
+    #[command(flatten)]
+    pub subject: Subject,
+    /// Show this derivative of the function
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub derivative: Option<Kind>,
+    #[command(flatten)]
+    pub wrt: Wrt,
+    /// Show the program as it is after this pass (default: after the last)
+    #[arg(long, value_name = "PASS")]
+    pub after: Option<String>,
+    /// Show the generated code
+    #[arg(long, value_enum, conflicts_with = "after")]
+    pub emit: Option<Emit>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    C,
+    Loops,
+}
+
+#[derive(Args)]
+pub struct Cost {
+    #[command(flatten)]
+    pub subject: Subject,
+    /// The cost of this derivative of the function
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub derivative: Option<Kind>,
+    #[command(flatten)]
+    pub wrt: Wrt,
+    /// Numbers for these sizes and integer parameters
+    #[arg(long, value_name = "n=10,m=20", value_delimiter = ',', value_parser = assignment)]
+    pub at: Vec<(String, String)>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct CheckGrad {
+    #[command(flatten)]
+    pub subject: Subject,
+    #[command(flatten)]
+    pub inputs: Inputs,
+    #[command(flatten)]
+    pub execution: Execution,
+    #[command(flatten)]
+    pub wrt: Wrt,
+    /// The most coordinates to compare with finite differences
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub coordinates: usize,
+    /// The largest error allowed, relative to the derivative or 1
+    #[arg(long, value_name = "E", default_value_t = 1e-5, allow_negative_numbers = true)]
+    pub tolerance: f64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Bench {
+    #[command(flatten)]
+    pub subject: Subject,
+    #[command(flatten)]
+    pub inputs: Inputs,
+    #[command(flatten)]
+    pub execution: Execution,
+    /// Time this derivative of the function
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub derivative: Option<Kind>,
+    #[command(flatten)]
+    pub wrt: Wrt,
+    #[command(flatten)]
+    pub directions: Directions,
+    #[command(flatten)]
+    pub seed: Seed,
+    /// How many calls to time, after one that is not
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: u32,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `name=value`
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.to_string())),
+        _ => Err("expected name=value".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn options_are_consistent() {
+        use clap::CommandFactory;
+        super::Options::command().debug_assert();
+    }
+}

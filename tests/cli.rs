@@ -1,0 +1,395 @@
+//! The command line, run as a user runs it: results in every form, and calls that are wrong.
+
+use iverson::value::npz::{Archive, write_file};
+use iverson::value::{Array, Data};
+use serde_json::{Value as Json, json};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+const PROGRAM: &str = "\
+def dot(x: [n]f64, y: [n]f64) -> f64 = sum i. x[i] * y[i]
+
+def cubes(x: [n]f64, y: f64) -> f64 = sum i. x[i]^3 * y
+
+def both(x: [n]f64) -> (f64, [n]f64) = (sum i. x[i]^2, for i. 2 * x[i])
+
+def scaled(k: i64, up: bool, x: [n]f64) -> [n]f64 = for i. if up then f64(k) * x[i] else x[i]
+
+def apply(A: [m, n]f64, x: [n]f64) -> [m]f64 = for i. sum j. A[i, j] * x[j]
+
+def count(k: i64) -> i64 = k + 1
+
+def pick(x: [n]f64, k: i64) -> f64 = x[k]
+
+def first(t: (f64, [n]f64)) -> f64 = let (a, b) = t; a * (sum i. b[i])
+
+def roots(x: [n]f64) -> [n]f64 = for i. sqrt(x[i])
+";
+
+struct Finished {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Finished {
+    fn json(&self) -> Json {
+        assert_eq!(self.code, 0, "{}", self.err);
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}", self.out))
+    }
+    /// Failed with code 1, nothing on stdout, and a message that contains all of these.
+    fn fails(&self, parts: &[&str]) {
+        assert_eq!(self.code, 1, "stdout: {}\nstderr: {}", self.out, self.err);
+        assert_eq!(self.out, "");
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        for part in parts {
+            assert!(self.err.contains(part), "{part:?} is not in: {}", self.err);
+        }
+    }
+}
+
+/// A folder with the program in it.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        let folder = Folder(tempfile::tempdir().unwrap());
+        folder.write("p.iv", PROGRAM);
+        folder
+    }
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+    fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), contents).unwrap();
+    }
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iverson"));
+        command.args(arguments).current_dir(self.0.path()).env("XDG_CACHE_HOME", cache()).env("NO_COLOR", "1");
+        command
+    }
+    fn run(&self, arguments: &[&str]) -> Finished {
+        let output = self.command(arguments).output().unwrap();
+        Finished {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+    fn files(&self) -> usize {
+        std::fs::read_dir(self.0.path()).unwrap().count()
+    }
+}
+
+/// One cache for all tests, apart from the user's.
+fn cache() -> PathBuf {
+    std::env::temp_dir().join("iverson-cli-tests")
+}
+
+fn floats(shape: &[usize], data: &[f64]) -> Array {
+    Array::f64(shape.to_vec(), data.to_vec())
+}
+
+#[test]
+fn check_says_what_is_wrong() {
+    let f = Folder::new();
+    let good = f.run(&["check", "p.iv"]);
+    assert_eq!((good.code, good.out.as_str()), (0, "p.iv: 9 definitions checked\n"), "{}", good.err);
+    f.write("bad.iv", "def f(x: [n]f64) -> f64 = y\ndef g(x: f64) -> f64 = x +\n");
+    f.run(&["check", "bad.iv"]).fails(&["bad.iv"]);
+    f.write("bad.iv", "def f(x: [n]f64) -> f64 = sum i. x[i] * y[i]\n");
+    f.run(&["check", "bad.iv"]).fails(&["bad.iv:1:", "y"]);
+    f.write("bytes.iv", [0xff, 0xfe, 0x00]);
+    f.run(&["check", "bytes.iv"]).fails(&["bytes.iv is not text"]);
+}
+
+#[test]
+fn run_on_both_targets() {
+    let f = Folder::new();
+    for target in ["c", "interpret"] {
+        let run = |arguments: &[&str]| f.run(&[&["run", "p.iv"], arguments, &["--target", target]].concat());
+        assert_eq!(run(&["dot", "x=[1,2,3]", "y=[4,5,6]"]).out, "32\n");
+        assert_eq!(run(&["dot", "x=[1,2,3]", "y=[4,5,6]", "--json"]).json(), json!(32.0));
+        assert_eq!(run(&["both", "x=[1,2]", "--json"]).json(), json!([5.0, [2.0, 4.0]]));
+        assert_eq!(run(&["scaled", "k=3", "up=true", "x=[1,2.5]"]).out, "[3, 7.5]\n");
+        assert_eq!(run(&["apply", "A=[[1,2],[3,4]]", "x=ones(2)", "--json"]).json(), json!([3.0, 7.0]));
+        assert_eq!(run(&["apply", "A=[[],[]]", "x=[]", "--json"]).json(), json!([0.0, 0.0]));
+        assert_eq!(run(&["apply", "A=zeros(0,3)", "x=range(3)", "--json"]).json(), json!([]));
+        assert_eq!(run(&["count", "k=-5", "--json"]).json(), json!(-4));
+        assert_eq!(run(&["first", "t=(2, [1, 2])", "--json"]).json(), json!(6.0));
+        assert_eq!(run(&["dot", "x=[1e308]", "y=[1e308]", "--json"]).json(), json!("Infinity"));
+        assert_eq!(run(&["dot", "x=[-1e308, nan]", "y=[1e308, 1]", "--json"]).json(), json!("NaN"));
+        assert_eq!(run(&["roots", "x=[4,-1,inf]", "--json"]).json(), json!([2.0, "NaN", "Infinity"]));
+        assert_eq!(run(&["dot", "x=[-1e308]", "y=[1e308]", "--strict", "--threads", "1", "--json"]).json(), json!("-Infinity"));
+    }
+}
+
+#[test]
+fn derivatives_are_keyed_by_parameter() {
+    let f = Folder::new();
+    for target in ["c", "interpret"] {
+        let run = |arguments: &[&str]| f.run(&[arguments, &["--target", target, "--json"]].concat()).json();
+        assert_eq!(run(&["grad", "p.iv", "dot", "x=[1,2]", "y=[3,4]"]), json!({"x": [3.0, 4.0], "y": [1.0, 2.0]}));
+        assert_eq!(run(&["grad", "p.iv", "dot", "x=[1,2]", "y=[3,4]", "--wrt", "y"]), json!({"y": [1.0, 2.0]}));
+        assert_eq!(run(&["grad", "p.iv", "dot", "x=[1,2]", "y=[3,4]", "--wrt", "y,x"]), json!({"x": [3.0, 4.0], "y": [1.0, 2.0]}));
+        assert_eq!(run(&["grad", "p.iv", "first", "t=(2, [1, 2])"]), json!({"t": [3.0, [2.0, 2.0]]}));
+        assert_eq!(run(&["value-and-grad", "p.iv", "cubes", "x=[2]", "y=1"]), json!({"value": 8.0, "grad": {"x": [12.0], "y": 8.0}}));
+        assert_eq!(run(&["jacobian", "p.iv", "apply", "A=[[1,2]]", "x=[3,4]", "--wrt", "x"]), json!({"x": [[1.0, 2.0]]}));
+        assert_eq!(run(&["jacobian", "p.iv", "apply", "A=[[1,2]]", "x=[3,4]"]), json!({"A": [[[3.0, 4.0]]], "x": [[1.0, 2.0]]}));
+        assert_eq!(run(&["jacobian", "p.iv", "both", "x=[1,2]"]), json!([{"x": [2.0, 4.0]}, {"x": [[2.0, 0.0], [0.0, 2.0]]}]));
+        assert_eq!(run(&["hessian", "p.iv", "cubes", "x=[2]", "y=1", "--wrt", "x"]), json!({"x": {"x": [[12.0]]}}));
+        assert_eq!(
+            run(&["hessian", "p.iv", "cubes", "x=[2]", "y=1"]),
+            json!({"x": {"x": [[12.0]], "y": [12.0]}, "y": {"x": [12.0], "y": 0.0}})
+        );
+        assert_eq!(
+            run(&["jvp", "p.iv", "dot", "x=[1,2]", "y=[3,4]", "--dir", "x=[1,0]", "--dir", "y=[0,1]"]),
+            json!({"value": 11.0, "tangent": 5.0})
+        );
+        assert_eq!(run(&["jvp", "p.iv", "dot", "x=[1,2]", "y=[3,4]", "--dir", "x=[1,0]"]), json!({"value": 11.0, "tangent": 3.0}));
+        assert_eq!(run(&["jvp", "p.iv", "dot", "x=[1,2]", "y=[3,4]"]), json!({"value": 11.0, "tangent": 0.0}));
+        assert_eq!(
+            run(&["jvp", "p.iv", "both", "x=[1,2]", "--dir", "x=[1,1]"]),
+            json!({"value": [5.0, [2.0, 4.0]], "tangent": [6.0, [2.0, 2.0]]})
+        );
+        assert_eq!(
+            run(&["vjp", "p.iv", "apply", "A=[[1,2],[3,4]]", "x=[1,1]", "--seed", "[1,-1]"]),
+            json!({"value": [3.0, 7.0], "cotangents": {"A": [[1.0, 1.0], [-1.0, -1.0]], "x": [-2.0, -2.0]}})
+        );
+        assert_eq!(
+            run(&["vjp", "p.iv", "dot", "x=[1]", "y=[3]", "--seed", "-2"]),
+            json!({"value": 3.0, "cotangents": {"x": [-6.0], "y": [-2.0]}})
+        );
+        assert_eq!(run(&["vjp", "p.iv", "dot", "x=[1]", "y=[3]"]), json!({"value": 3.0, "cotangents": {"x": [3.0], "y": [1.0]}}));
+        assert_eq!(run(&["vjp", "p.iv", "both", "x=[1,2]", "--seed", "(1, [0, 1])"])["cotangents"], json!({"x": [2.0, 6.0]}));
+        assert_eq!(run(&["hvp", "p.iv", "cubes", "x=[2]", "y=1", "--dir", "x=[1]"]), json!({"x": [12.0], "y": 12.0}));
+        assert_eq!(run(&["hvp", "p.iv", "cubes", "x=[2]", "y=1", "--dir", "x=[1]", "--wrt", "x"]), json!({"x": [12.0]}));
+        assert_eq!(run(&["hvp", "p.iv", "cubes", "x=[2]", "y=1"]), json!({"x": [0.0], "y": 0.0}));
+    }
+    let text = f.run(&["value-and-grad", "p.iv", "dot", "x=[1,2]", "y=[3,4]"]);
+    assert_eq!(text.out, "value = 11\ngrad.x = [3, 4]\ngrad.y = [1, 2]\n");
+}
+
+#[test]
+fn data_files_and_archives() {
+    let f = Folder::new();
+    let k = Array::new(vec![], Data::I64(vec![3]));
+    let up = Array::new(vec![], Data::Bool(vec![true]));
+    let label = Array::new(vec![2], Data::I64(vec![1, 2]));
+    let x = floats(&[2], &[1.0, 2.0]);
+    write_file(
+        &f.path("d.npz"),
+        [("x", &x), ("y", &label), ("k", &k), ("up", &up), ("d_x", &floats(&[2], &[1.0, 1.0])), ("seed", &floats(&[2], &[0.0, 1.0]))],
+    )
+    .unwrap();
+    f.write("d.json", r#"{"x": [1, 2], "y": [3.5, "Infinity"], "other": "ignored"}"#);
+    assert_eq!(f.run(&["run", "p.iv", "dot", "--data", "d.npz", "--json"]).json(), json!(5.0));
+    assert_eq!(f.run(&["run", "p.iv", "scaled", "--data", "d.npz", "--json"]).json(), json!([3.0, 6.0]));
+    assert_eq!(f.run(&["run", "p.iv", "dot", "--data", "d.npz", "y=[5,5]", "--json"]).json(), json!(15.0));
+    assert_eq!(f.run(&["run", "p.iv", "dot", "--data", "d.json", "--json"]).json(), json!("Infinity"));
+    assert_eq!(f.run(&["jvp", "p.iv", "dot", "--data", "d.npz", "--json"]).json(), json!({"value": 5.0, "tangent": 3.0}));
+    assert_eq!(f.run(&["vjp", "p.iv", "scaled", "--data", "d.npz", "--json"]).json()["cotangents"], json!({"x": [0.0, 3.0]}));
+    let mut npy = vec![];
+    iverson::value::npy::write(&x, &mut npy).unwrap();
+    f.write("x.npy", &npy);
+    assert_eq!(f.run(&["run", "p.iv", "dot", "x=@x.npy", "y=@d.npz:x", "--json"]).json(), json!(5.0));
+
+    let names = |file: &str| Archive::open(&f.path(file)).unwrap().names();
+    let out = f.run(&["run", "p.iv", "dot", "--data", "d.npz", "--out", "r.npz"]);
+    assert_eq!((out.code, out.out.as_str()), (0, ""), "{}", out.err);
+    assert_eq!(names("r.npz"), ["value"]);
+    assert_eq!(f.run(&["run", "p.iv", "both", "--data", "d.npz", "--out", "r.npz"]).code, 0);
+    assert_eq!(names("r.npz"), ["0", "1"]);
+    assert_eq!(f.run(&["value-and-grad", "p.iv", "dot", "--data", "d.npz", "--out", "r.npz"]).code, 0);
+    assert_eq!(names("r.npz"), ["grad.x", "grad.y", "value"]);
+    assert_eq!(f.run(&["hessian", "p.iv", "cubes", "x=[1,2]", "y=3", "--out", "r.npz"]).code, 0);
+    assert_eq!(names("r.npz"), ["x.x", "x.y", "y.x", "y.y"]);
+    assert_eq!(f.run(&["jacobian", "p.iv", "both", "--data", "d.npz", "--out", "r.npz"]).code, 0);
+    assert_eq!(names("r.npz"), ["0.x", "1.x"]);
+    assert_eq!(f.run(&["vjp", "p.iv", "dot", "--data", "d.npz", "--seed", "2", "--out", "r.npz"]).code, 0);
+    assert_eq!(names("r.npz"), ["cotangents.x", "cotangents.y", "value"]);
+    assert_eq!(Archive::open(&f.path("r.npz")).unwrap().read("cotangents.y").unwrap(), Some(floats(&[2], &[2.0, 4.0])));
+    assert_eq!(f.files(), 5, "no temporary files are left");
+}
+
+#[test]
+fn show_prints_programs_and_code() {
+    let f = Folder::new();
+    let shown = f.run(&["show", "p.iv", "dot"]);
+    assert_eq!(shown.code, 0, "{}", shown.err);
+    assert!(shown.out.contains("def dot(x: [n]f64, y: [n]f64) -> f64"), "{}", shown.out);
+    let grad = f.run(&["show", "p.iv", "dot", "--derivative", "grad"]);
+    assert_eq!(grad.code, 0, "{}", grad.err);
+    assert!(grad.out.contains("(y, x)"), "{}", grad.out);
+    f.write("shown.iv", &grad.out);
+    assert_eq!(f.run(&["check", "shown.iv"]).code, 0, "what is shown is a program: {}", grad.out);
+    let code = f.run(&["show", "p.iv", "dot", "--emit", "c"]);
+    assert_eq!(code.code, 0, "{}", code.err);
+    assert!(code.out.contains("for (") && code.out.contains("double"), "{}", code.out);
+    f.run(&["show", "p.iv", "dot", "--after", "nosuchpass"]).fails(&["no pass `nosuchpass`"]);
+}
+
+#[test]
+fn cost_gives_formulas_and_numbers() {
+    let f = Folder::new();
+    let formula = f.run(&["cost", "p.iv", "dot"]);
+    assert_eq!(formula.code, 0, "{}", formula.err);
+    assert!(formula.out.contains("multiplications") && formula.out.contains('n'), "{}", formula.out);
+    let numbers = f.run(&["cost", "p.iv", "dot", "--at", "n=1000", "--json"]).json();
+    assert_eq!(numbers, json!({"additions": 1000, "multiplications": 1000, "calls": 0, "total": 2000}));
+    let gradient = f.run(&["cost", "p.iv", "cubes", "--derivative", "grad", "--wrt", "x", "--at", "n=10", "--json"]).json();
+    assert!(gradient["total"].as_u64().unwrap() <= 4 * 52, "{gradient}");
+    f.run(&["cost", "p.iv", "dot", "--at", "m=3"]).fails(&["no size `m`"]);
+    f.run(&["cost", "p.iv", "apply", "--at", "m=3"]).fails(&["`n`"]);
+    f.run(&["cost", "p.iv", "dot", "--at", "n=x"]).fails(&["expected a whole number"]);
+}
+
+#[test]
+fn check_grad_compares() {
+    let f = Folder::new();
+    let good = f.run(&["check-grad", "p.iv", "apply", "A=random(3,4)", "x=random(4)"]);
+    assert_eq!(good.code, 0, "{}{}", good.out, good.err);
+    assert!(good.out.contains("16 of 16 coordinates") && good.out.ends_with("ok\n"), "{}", good.out);
+    let json = f.run(&["check-grad", "p.iv", "cubes", "x=random(500)", "y=1.5", "--coordinates", "20", "--json"]).json();
+    assert_eq!(json["ok"], json!(true));
+    assert_eq!(json["coordinates"], json!(20));
+    f.write("kinks.iv", "def top(x: [n]f64) -> f64 = max i. x[i]\n");
+    let kinks = f.run(&["check-grad", "kinks.iv", "top", "x=[1,1]"]);
+    assert_eq!(kinks.code, 1);
+    assert!(kinks.out.contains("do not settle at 2 of them") && kinks.out.contains("choose another point"), "{}", kinks.out);
+    assert_eq!(f.run(&["check-grad", "kinks.iv", "top", "x=[1,2]"]).code, 0);
+    // With no tolerance at all some rounding is found, and the exit code says so.
+    f.write("rounding.iv", "def f(x: [n]f64) -> f64 = sum i. exp(sin(x[i]) * 30.0)\n");
+    let strict = f.run(&["check-grad", "rounding.iv", "f", "x=random(50)", "--tolerance", "-1"]);
+    assert_eq!(strict.code, 1, "{}", strict.out);
+    assert!(strict.out.ends_with("wrong\n"));
+}
+
+#[test]
+fn bench_times_calls() {
+    let f = Folder::new();
+    let json = f.run(&["bench", "p.iv", "dot", "x=random(1000)", "y=random(1000)", "--runs", "3", "--threads", "1", "--json"]).json();
+    assert!(json["median_ms"].as_f64().unwrap() >= json["min_ms"].as_f64().unwrap());
+    assert!(json["compile_ms"].is_number() && json["peak_memory_bytes"].is_number());
+    assert_eq!(json["runs"], json!(3));
+    let text =
+        f.run(&["bench", "p.iv", "dot", "x=random(10)", "y=random(10)", "--derivative", "grad", "--runs", "2", "--target", "interpret"]);
+    assert!(text.out.contains("median") && text.out.contains("min"), "{}{}", text.out, text.err);
+    f.run(&["bench", "p.iv", "dot"]).fails(&["`dot` needs `x: [n]f64`, `y: [n]f64`"]);
+}
+
+#[test]
+fn wrong_calls_say_what_would_be_right() {
+    let f = Folder::new();
+    let x = floats(&[2, 2], &[1.0; 4]);
+    write_file(&f.path("x.npz"), [("x", &x)]).unwrap();
+    let whole = std::fs::read(f.path("x.npz")).unwrap();
+    f.write("short.npz", &whole[..whole.len() / 2]);
+    f.write("noise.npz", "this is not an archive");
+    f.write("noise.npy", "this is not an array");
+    f.write("list.json", "[1, 2]");
+    f.write("broken.json", "{\"x\": [1, 2");
+    f.write("text.json", "{\"x\": [\"a\"]}");
+    let mut flipped = whole.clone();
+    let data = flipped.windows(8).position(|w| w == 1.0f64.to_le_bytes()).unwrap();
+    flipped[data] ^= 1;
+    f.write("flipped.npz", &flipped);
+    write_file(&f.path("bools.npz"), [("x", &Array::new(vec![2], Data::Bool(vec![true, false])))]).unwrap();
+    write_file(&f.path("reals.npz"), [("k", &floats(&[], &[2.0])), ("x", &floats(&[1], &[2.0]))]).unwrap();
+    let before = f.files();
+
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["run", "nowhere.iv", "dot"], &["cannot read nowhere.iv: no such file"]),
+        (&["run", "p.iv", "dott", "x=[1]"], &["no function `dott` in p.iv", "did you mean `dot`?"]),
+        (&["run", "p.iv", "dot", "x=[1,2]"], &["`dot` needs `y: [n]f64`", "name=value"]),
+        (&["run", "p.iv", "dot", "x=[1,2]", "z=[1,2]"], &["`dot` has no parameter `z`"]),
+        (&["run", "p.iv", "dot", "x=[1]", "x=[1]", "y=[1]"], &["argument `x` is given twice"]),
+        (&["run", "p.iv", "dot", "x=[1,2,3]", "y=[1,2,3,4]"], &["`y` has shape [4], but `n` = 3 from `x`"]),
+        (&["run", "p.iv", "dot", "x=[[1,2,3],[4,5,6]]", "y=[1]"], &["argument `x`: expected [n]f64, got a 2 x 3 array"]),
+        (&["run", "p.iv", "dot", "x=5", "y=[1]"], &["argument `x`: expected [n]f64, got the number 5"]),
+        (&["run", "p.iv", "dot", "x=[1,abc]", "y=[1]"], &["argument `x`: expected a value, got `abc]`"]),
+        (&["run", "p.iv", "dot", "x=[1,2", "y=[1]"], &["argument `x`: expected `,` or `]`, but the value ends"]),
+        (&["run", "p.iv", "apply", "A=[[1,2],[3]]", "x=[1]"], &["argument `A`: the list is ragged"]),
+        (&["run", "p.iv", "count", "k=2.5"], &["argument `k`: expected i64, got the number 2.5"]),
+        (&["run", "p.iv", "count", "k=true"], &["argument `k`: expected i64, got true"]),
+        (&["run", "p.iv", "scaled", "k=1", "up=1", "x=[1]"], &["argument `up`: expected bool, got the number 1"]),
+        (&["run", "p.iv", "first", "t=(1, 2, 3)"], &["argument `t`: expected (f64, [n]f64), got a tuple of 3"]),
+        (&["run", "p.iv", "dot", "x=@nowhere.npy", "y=[1]"], &["argument `x`: cannot read nowhere.npy: no such file"]),
+        (&["run", "p.iv", "dot", "x=@noise.npy", "y=[1]"], &["noise.npy: this is not a NumPy array"]),
+        (&["run", "p.iv", "dot", "x=@x.npz:q", "y=[1]"], &["no array `q` in x.npz", "the file has: x"]),
+        (&["run", "p.iv", "dot", "--data", "nowhere.npz"], &["cannot read nowhere.npz: no such file"]),
+        (&["run", "p.iv", "dot", "--data", "noise.npz"], &["noise.npz is not a NumPy archive or is damaged"]),
+        (&["run", "p.iv", "dot", "--data", "short.npz"], &["short.npz is not a NumPy archive or is damaged"]),
+        (&["run", "p.iv", "apply", "--data", "flipped.npz", "A=[[1]]"], &["flipped.npz", "damaged"]),
+        (&["run", "p.iv", "dot", "--data", "x.npz", "y=[1]"], &["argument `x`: expected [n]f64, got a 2 x 2 array of f64", "from x.npz"]),
+        (&["run", "p.iv", "dot", "--data", "bools.npz", "y=[1]"], &["argument `x`: expected [n]f64, got an array of length 2 of bool"]),
+        (&["run", "p.iv", "pick", "--data", "reals.npz"], &["argument `k`: expected i64, got the number 2.0"]),
+        (&["run", "p.iv", "dot", "--data", "bools.npz", "x=[1]"], &["`dot` needs `y: [n]f64`", "bools.npz has x"]),
+        (&["run", "p.iv", "dot", "--data", "list.json"], &["list.json holds no object"]),
+        (&["run", "p.iv", "dot", "--data", "broken.json"], &["broken.json is not JSON"]),
+        (&["run", "p.iv", "dot", "--data", "text.json", "y=[1]"], &["argument `x`", "the text \"a\""]),
+        (&["run", "p.iv", "dot", "--data", "p.iv"], &["p.iv is no file of values"]),
+        (&["run", "p.iv", "pick", "x=[1,2]", "k=7"], &["7", "p.iv:13:"]),
+        (&["run", "p.iv", "pick", "x=[1,2]", "k=7", "--target", "interpret"], &["7", "p.iv:13:"]),
+        (
+            &["run", "p.iv", "dot", "x=[1]", "y=[1]", "--out", "no/such/folder/r.npz"],
+            &["cannot write no/such/folder/r.npz", "there is no folder no/such/folder"],
+        ),
+        (&["run", "p.iv", "dot", "x=[1]", "y=[1]", "--out", "."], &["cannot write .", "it is a folder"]),
+        (&["grad", "p.iv", "dot", "x=[1]", "y=[1]", "--wrt", "q"], &["`dot` has no parameter `q` to differentiate by"]),
+        (&["grad", "p.iv", "pick", "x=[1]", "k=0", "--wrt", "k"], &["`k: i64` has no floats to differentiate by"]),
+        (&["grad", "p.iv", "dot", "x=[1]", "y=[1]", "--wrt", "x,x"], &["`x` stands twice in --wrt"]),
+        (&["grad", "p.iv", "count", "k=1"], &["`count` has no float parameters to differentiate by"]),
+        (&["grad", "p.iv", "both", "x=[1]"], &["both"]),
+        (&["jvp", "p.iv", "dot", "x=[1]", "y=[1]", "--dir", "z=[1]"], &["no direction of `z` is wanted"]),
+        (&["jvp", "p.iv", "dot", "x=[1]", "y=[1]", "--dir", "x=[1,2]"], &["direction of `x`: expected shape [1], got [2]"]),
+        (&["vjp", "p.iv", "apply", "A=[[1]]", "x=[1]"], &["the result is [m]f64, so a seed of that type is needed"]),
+        (&["vjp", "p.iv", "apply", "A=[[1]]", "x=[1]", "--seed", "[1,2]"], &["seed: expected shape [1], got [2]"]),
+        (&["vjp", "p.iv", "apply", "A=[[1]]", "x=[1]", "--seed", "oops"], &["seed: expected a value, got `oops`"]),
+    ];
+    for (call, parts) in cases {
+        eprintln!("{call:?}");
+        f.run(call).fails(parts);
+    }
+    assert_eq!(f.files(), before, "failures leave no files");
+}
+
+#[test]
+fn usage_errors_have_their_own_code() {
+    let f = Folder::new();
+    for call in [
+        &["run"][..],
+        &["nosuchcommand"],
+        &["run", "p.iv", "dot", "x"],
+        &["run", "p.iv", "dot", "=1"],
+        &["run", "p.iv", "dot", "--target", "fortran"],
+        &["run", "p.iv", "dot", "--threads", "0"],
+        &["show", "p.iv", "dot", "--derivative", "integral"],
+        &["bench", "p.iv", "dot", "--runs", "0"],
+        &[],
+    ] {
+        let finished = f.run(call);
+        assert_eq!((finished.code, finished.out.as_str()), (2, ""), "{call:?}: {}", finished.err);
+        assert!(!finished.err.is_empty());
+    }
+    for call in [&["--help"][..], &["run", "--help"], &["jvp", "--help"], &["--version"]] {
+        let finished = f.run(call);
+        assert_eq!(finished.code, 0);
+        assert!(!finished.out.is_empty());
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let f = Folder::new();
+    let mut child = f
+        .command(&["run", "p.iv", "roots", "x=random(200000)", "--json", "--target", "interpret"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert!(output.status.success());
+}
