@@ -1,0 +1,119 @@
+//! Programs and their derivatives at every stage: the interpreter gives one value, and the symbolic cost is its count.
+
+use iverson::check::check;
+use iverson::cost::cost;
+use iverson::interpret::{Counts, call};
+use iverson::ir::print::print_program;
+use iverson::ir::verify::verify;
+use iverson::ir::{FunctionId, Lit, Program, Type, Var};
+use iverson::pipeline::{pass_names, prepare};
+use iverson::syntax::parse;
+use iverson::value::{Data, Value};
+
+const PROGRAMS: &[(&str, &str)] = &[
+    ("dot", "def f(x: [n]f64, y: [n]f64) -> f64 = sum i. x[i] * y[i]"),
+    ("quadratic", "def f(A: [n, m]f64, x: [n]f64, y: [m]f64) -> f64 = sum i. sum j. x[i] * A[i, j] * y[j]"),
+    ("triangle", "def f(x: [n]f64) -> f64 = sum i. sum j in 0..i. x[i] * sin(x[j])"),
+    ("convolution", "def f(x: [n]f64, w: [m]f64) -> f64 = sum i in 0..n - m + 1. (sum j. x[i + j] * w[j])^2"),
+    ("norm", "def f(x: [n]f64) -> f64 = sqrt(1 + sum i. x[i]^2)"),
+    ("logsumexp", "def f(x: [n]f64) -> f64 = let m = max i. x[i]; m + log(1 + sum i. exp(x[i] - m))"),
+    ("trace", "def f(M: [n, n]f64) -> f64 = sum i. M[i, i]"),
+    ("diagonal", "def f(x: [n]f64) -> f64 = let A = for i, j in 0..n. [i == j] * x[i]; sum i. A[i, i] * 2"),
+    ("softplus", "def f(x: [n]f64) -> f64 = sum i. if x[i] > 0 then x[i] + log1p(exp(-x[i])) else log1p(exp(x[i]))"),
+    ("neighbours", "def f(x: [n]f64) -> f64 = sum i. [i > 0] * (x[i] - x[i - 1])^2"),
+    ("every other", "def f(x: [n]f64) -> f64 = sum i. [i mod 2 == 0] * x[i] * x[i]"),
+    ("product", "def f(x: [n]f64) -> f64 = prod i. x[i]"),
+    ("kmeans", "def f(P: [n, d]f64, C: [k, d]f64) -> f64 = sum p. min c. sum a. (P[p, a] - C[c, a])^2"),
+    ("powers", "def f(x: [n]f64, y: f64) -> f64 = sum i. (1 + x[i]^2)^y + x[i]^3"),
+    ("rows", "def f(A: [n, m]f64) -> f64 = let s = sum i. A[i]; sum j. s[j] * s[j]"),
+    ("nested", "def g(x: [n]f64) -> f64 = sum i. tanh(x[i])\ndef f(A: [n, m]f64) -> f64 = sum i. g(A[i]) * g(A[i])"),
+    ("product of matrices", "def f(A: [n, m]f64, B: [m, n]f64) -> f64 = sum i, k. (sum j. A[i, j] * B[j, k])^2"),
+];
+
+fn program(text: &str) -> Program {
+    let (module, wrong) = parse(0, text);
+    assert!(wrong.is_empty(), "{text}: {wrong:?}");
+    let (program, wrong) = check(&module);
+    assert!(wrong.is_empty(), "{text}: {wrong:?}");
+    program
+}
+
+/// Numbers that look random, for a parameter of this type.
+fn sample(ty: &Type, size: &impl Fn(Var) -> Option<i64>, seed: &mut f64) -> Value {
+    let mut value = Value::zero(ty, size).unwrap();
+    value.for_each_f64(&mut |x| {
+        *seed += 1.0;
+        *x = (*seed * 12.9898).sin() * 1.3;
+    });
+    match &mut value {
+        Value::Scalar(Lit::I64(k)) => *k = 2,
+        Value::Array(a) => {
+            if let Data::I64(v) = &mut a.data {
+                v.fill(0)
+            }
+        }
+        _ => {}
+    }
+    value
+}
+
+fn close(a: &Value, b: &Value) -> bool {
+    let (a, b) = (a.floats(), b.floats());
+    a.len() == b.len()
+        && a.iter().zip(&b).all(|(a, b)| a == b || (a - b).abs() <= 1e-9 * (1.0 + a.abs().max(b.abs())) || (a.is_nan() && b.is_nan()))
+}
+
+/// Runs a function at one stage, checks the symbolic cost against the counts, and gives the value.
+fn run(what: &str, program: &Program, id: FunctionId, n: i64) -> (Value, Counts) {
+    let f = program.function(id);
+    let size = |v: Var| f.sizes.iter().position(|s| *s == v).map(|k| if k == 0 { n } else { (n + 1) / 2 });
+    let mut seed = 0.0;
+    let args: Vec<Value> = f.params.iter().map(|p| sample(program.vars.ty(*p), &size, &mut seed)).collect();
+    let (value, counts) =
+        call(program, id, &args).unwrap_or_else(|failure| panic!("{what}, n = {n}: {failure:?}\n{}", print_program(program)));
+    let cost = cost(program, id);
+    let counted = [counts.additions, counts.multiplications, counts.calls].map(|c| c as i64);
+    let text = || {
+        let show = |p: &iverson::cost::Poly| p.display(&program.vars);
+        format!("{}; {}; {}\n{}", show(&cost.additions), show(&cost.multiplications), show(&cost.calls), print_program(program))
+    };
+    match cost.evaluate(&size) {
+        Some(formula) => {
+            let fits = if cost.exact { counted == formula } else { counted.iter().zip(&formula).all(|(c, f)| c <= f) };
+            assert!(fits, "{what}, n = {n}: counted {counted:?}, formula {formula:?}, exact {}: {}", cost.exact, text());
+        }
+        None => assert!(!cost.exact, "{what}: {}", text()),
+    }
+    (value, counts)
+}
+
+#[test]
+fn stages_agree_and_costs_are_counts() {
+    for (name, text) in PROGRAMS {
+        let base = program(text);
+        let f = base.find("f").unwrap();
+        let names: Vec<&str> = base.function(f).params.iter().map(|p| base.vars.name(*p)).collect();
+        let names = names.join(", ");
+        let params = text.split_once("def f(").unwrap().1.split_once(") ->").unwrap().0;
+        let text = format!("{text}\ndef first({params}) = grad(f)({names})\ndef second({params}) = jvp(f, ({names}), ({names}))");
+        let base = program(&text);
+        for function in ["f", "first", "second"] {
+            let id = base.find(function).unwrap();
+            let stages: Vec<(&str, Program)> = pass_names().into_iter().map(|pass| (pass, prepare(&base, id, Some(pass)))).collect();
+            for n in [0, 1, 2, 5, 8] {
+                let mut wanted = None;
+                for (pass, stage) in &stages {
+                    verify(stage).unwrap();
+                    let what = format!("{function} of {name} after {pass}");
+                    let (value, _) = run(&what, stage, id, n);
+                    match &wanted {
+                        None => wanted = Some(value),
+                        Some(wanted) => {
+                            assert!(close(wanted, &value), "{what}, n = {n}: {value:?} is not {wanted:?}\n{}", print_program(stage))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
