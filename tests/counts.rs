@@ -1,4 +1,5 @@
-//! Programs and their derivatives at every stage: the interpreter gives one value, and the symbolic cost is its count.
+//! Programs and their derivatives at every stage: the interpreter gives one value, the symbolic cost is its count, and
+//! a gradient costs at most four times its function, inputs and outputs.
 
 use iverson::check::check;
 use iverson::cost::cost;
@@ -6,7 +7,7 @@ use iverson::interpret::{Counts, call};
 use iverson::ir::print::print_program;
 use iverson::ir::verify::verify;
 use iverson::ir::{FunctionId, Lit, Program, Type, Var};
-use iverson::pipeline::{pass_names, prepare};
+use iverson::pipeline::{LAST_BOUNDED_PASS, pass_names, prepare};
 use iverson::syntax::parse;
 use iverson::value::{Data, Value};
 
@@ -88,7 +89,7 @@ fn run(what: &str, program: &Program, id: FunctionId, n: i64) -> (Value, Counts)
 }
 
 #[test]
-fn stages_agree_and_costs_are_counts() {
+fn stages_agree_costs_are_counts_and_gradients_are_cheap() {
     for (name, text) in PROGRAMS {
         let base = program(text);
         let f = base.find("f").unwrap();
@@ -97,6 +98,18 @@ fn stages_agree_and_costs_are_counts() {
         let params = text.split_once("def f(").unwrap().1.split_once(") ->").unwrap().0;
         let text = format!("{text}\ndef first({params}) = grad(f)({names})\ndef second({params}) = jvp(f, ({names}), ({names}))");
         let base = program(&text);
+        for n in [0, 1, 7, 17] {
+            let at = |function: &str, pass: &str| {
+                let id = base.find(function).unwrap();
+                run(function, &prepare(&base, id, Some(pass)), id, n)
+            };
+            let (value, counts) = at("f", "inline");
+            let (gradient, gradient_counts) = at("first", LAST_BOUNDED_PASS);
+            // The gradient is as large as the inputs.
+            let bound = 4 * (counts.total() + gradient.floats().len() as u64 + value.floats().len() as u64);
+            let total = gradient_counts.total();
+            assert!(total <= bound, "the gradient of {name} costs {total} at n = {n}, {bound} are allowed");
+        }
         for function in ["f", "first", "second"] {
             let id = base.find(function).unwrap();
             let stages: Vec<(&str, Program)> = pass_names().into_iter().map(|pass| (pass, prepare(&base, id, Some(pass)))).collect();

@@ -9,6 +9,8 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
     match exp {
         Exp::Let(vars, value, body) if vars.len() > 1 => match *value {
             Exp::Tuple(parts) => Ok(lets(vars.into_iter().map(|v| vec![v]).zip(parts).collect(), *body)),
+            // Named and put together again: what is left can be added into a destination without being built first.
+            value if is_tuple_of(&body, &vars) => Ok(value),
             value => Err(Exp::Let(vars, Box::new(value), body)),
         },
         Exp::Sum(range, body) => match *body {
@@ -35,4 +37,9 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
         },
         exp => Err(exp),
     }
+}
+
+/// Whether the expression is the tuple of just these variables.
+fn is_tuple_of(exp: &Exp, vars: &[Var]) -> bool {
+    matches!(exp, Exp::Tuple(parts) if parts.len() == vars.len() && parts.iter().zip(vars).all(|(e, v)| *e == Exp::Var(*v)))
 }
