@@ -28,6 +28,7 @@ impl Checker<'_> {
             (Type::Array(a, s), Type::Array(b, t)) if s == t && a.len() == b.len() => {
                 let differing = a.iter().zip(b).find(|(x, y)| self.expand(x).axis() != self.expand(y).axis());
                 match differing {
+                    Some((x, y)) if x.as_constant().is_some() && y.as_constant().is_some() => diagnostic,
                     Some((x, y)) => {
                         let (x, y) = (self.describe_size(x), self.describe_size(y));
                         if x == y {
@@ -227,6 +228,14 @@ pub fn called_names<'a>(exp: &'a Exp, out: &mut Vec<(&'a str, Span)>) {
         }
     }
     for_each_child(exp, &mut |e| called_names(e, out));
+}
+
+/// All names that occur, with their places.
+pub fn names<'a>(exp: &'a Exp, out: &mut Vec<(&'a str, Span)>) {
+    if let ExpKind::Name(name) = &exp.kind {
+        out.push((name, exp.span));
+    }
+    for_each_child(exp, &mut |e| names(e, out));
 }
 
 /// Whether a name occurs, whatever it stands for.

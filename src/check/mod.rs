@@ -170,11 +170,12 @@ impl<'a> Checker<'a> {
     fn report_cycle(&mut self, cycle: &[(usize, usize)], calls: &[Vec<(usize, Span)>]) {
         let definitions = &self.module.definitions;
         let name = |k: usize| definitions[k].name.text.as_str();
-        let mut message = String::new();
-        for (k, _) in cycle {
-            message += &format!("`{}` calls ", name(*k));
+        let mut message = format!("`{}`", name(cycle[0].0));
+        for (k, (at, _)) in cycle.iter().enumerate() {
+            let callee = cycle.get(k + 1).map_or(cycle[0].0, |(next, _)| *next);
+            message += if k == 0 { " calls " } else { ", which calls " };
+            message += &if callee == *at { "itself".to_string() } else { format!("`{}`", name(callee)) };
         }
-        message += &format!("`{}`", name(cycle[0].0));
         let step = |(k, next): &(usize, usize)| calls[*k][next - 1];
         let mut diagnostic = Diagnostic::error(step(&cycle[0]).1, format!("recursion: {message}"));
         for (count, at) in cycle.iter().enumerate() {

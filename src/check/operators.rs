@@ -86,13 +86,14 @@ impl<'a> Checker<'a> {
                 return Typed::new(op2(op, left.exp, right.exp), Type::Scalar(result));
             }
         }
-        let diagnostic = self.operator_mismatch(op_span, (a, &lt), (b, &rt));
+        let sign = op.infix().map_or(op.name(), |(sign, _)| sign);
+        let diagnostic = self.operator_mismatch(sign, op_span, (a, &lt), (b, &rt));
         let diagnostic = match (op, &lt, &rt) {
             (Op::IDiv | Op::IMod, Type::Scalar(Scalar::F64), _) | (Op::IDiv | Op::IMod, _, Type::Scalar(Scalar::F64)) => {
                 diagnostic.note("`div` and `mod` are for integers; floats are divided by `/`")
             }
             (_, Type::Array(..), _) | (_, _, Type::Array(..)) => {
-                diagnostic.note("this operator takes scalars; go through the elements with `for`, `any` or `all`")
+                diagnostic.note(format!("`{sign}` takes scalars; go through the elements with `for`, `any` or `all`"))
             }
             _ => self.offer_conversion(diagnostic, (a, &lt), (b, &rt)),
         };
@@ -101,9 +102,10 @@ impl<'a> Checker<'a> {
     }
 
     /// "`+` does not take `f64` and `i64`", with a label on each operand.
-    fn operator_mismatch(&self, op_span: Span, (a, lt): (&ast::Exp, &Type), (b, rt): (&ast::Exp, &Type)) -> Diagnostic {
+    fn operator_mismatch(&self, sign: &str, op_span: Span, (a, lt): (&ast::Exp, &Type), (b, rt): (&ast::Exp, &Type)) -> Diagnostic {
         let (left, right) = (self.describe(lt), self.describe(rt));
-        Diagnostic::error(op_span, format!("this operator does not take `{left}` and `{right}`"))
+        Diagnostic::error(op_span, format!("`{sign}` does not take `{left}` and `{right}`"))
+            .here(format!("`{sign}`"))
             .label(a.span, format!("`{left}`"))
             .label(b.span, format!("`{right}`"))
     }
@@ -123,8 +125,8 @@ impl<'a> Checker<'a> {
                 (Type::Tuple(_), _) => {}
             }
         }
-        let diagnostic = self.operator_mismatch(op_span, (a, &lt), (b, &rt));
         let sign = symbol(op);
+        let diagnostic = self.operator_mismatch(sign, op_span, (a, &lt), (b, &rt));
         let diagnostic = match (&lt, &rt) {
             (Type::Array(..), Type::Array(..)) if lt.scalar() == rt.scalar() => self.explain_difference(diagnostic, &lt, &rt),
             (Type::Array(shape, s), Type::Scalar(t)) if s == t => {
@@ -368,8 +370,8 @@ impl<'a> Checker<'a> {
             }
             _ => {}
         }
-        let diagnostic = self.operator_mismatch(op_span, (a, &lt), (b, &rt));
         let sign = symbol(op);
+        let diagnostic = self.operator_mismatch(sign, op_span, (a, &lt), (b, &rt));
         let (x, y) = (brief(a), brief(b));
         let diagnostic = match (&lt, &rt) {
             (Type::Array(s, _), Type::Array(t, _)) if s.len() == t.len() => {

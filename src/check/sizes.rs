@@ -4,7 +4,7 @@
 //! name. Sizes are equal if their normal forms are, where a variable that is bound to a size (`let m = n - 1`) may be
 //! replaced by it.
 
-use super::{Checker, Typed};
+use super::{Checker, Typed, messages};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::build::exp_size;
 use crate::ir::{Exp, FunctionId, Scalar, Size, Type, Var};
@@ -126,14 +126,17 @@ impl<'a> Checker<'a> {
     }
 
     fn read_size(&mut self, axis: &ast::Exp) -> Option<Size> {
-        if let ExpKind::Name(name) = &axis.kind {
-            if self.lookup(name).is_none() {
+        let mut names = vec![];
+        messages::names(axis, &mut names);
+        names.retain(|(name, _)| self.lookup(name).is_none() && !self.is_function_name(name));
+        if !names.is_empty() {
+            for (name, span) in names {
                 self.report(
-                    Diagnostic::error(axis.span, format!("unknown size `{name}`"))
+                    Diagnostic::error(span, format!("unknown size `{name}`"))
                         .note("a size is bound where its name alone is an axis of a parameter (`x: [n]f64`), or is an `i64` in scope"),
                 );
-                return None;
             }
+            return None;
         }
         let Typed { exp, ty } = self.infer(axis, Some(&Type::I64));
         let ty = ty?;
