@@ -127,7 +127,8 @@ fn define(program: &mut Program, id: FunctionId) {
     settle(program, id);
 }
 
-/// Simplification and dissolving to a fixed point: all that runs between two differentiations.
+/// Simplification, dissolving and hoisting to a fixed point: all that runs between two differentiations. Fusion would
+/// undo what was saved.
 fn settle(program: &mut Program, id: FunctionId) {
     for _ in 0..ROUNDS {
         let mut changed = false;
@@ -136,6 +137,7 @@ fn settle(program: &mut Program, id: FunctionId) {
                 changed |= run(program, id, *pass);
             }
         }
+        changed |= run(program, id, hoist);
         if !changed {
             break;
         }

@@ -332,6 +332,15 @@ impl Crossed {
         let results = self.results.iter().cloned().chain(self.saved.iter().map(|s| s.value.clone())).collect();
         lets(self.forward.clone(), tuple(results))
     }
+    /// Takes out what is saved although it is a result, and so at hand under a name of `results`: those names.
+    pub fn take_results(&mut self, names: &[Var]) -> Vec<Statement> {
+        let at_hand = |value: &Exp| self.results.iter().position(|r| r == value && matches!(r, Exp::Var(_)));
+        let (known, saved): (Vec<_>, Vec<_>) =
+            self.saved.drain(..).collect::<Vec<_>>().into_iter().partition(|s| at_hand(&s.value).is_some());
+        let aliases = known.iter().map(|s| (vec![s.outer], Exp::Var(names[at_hand(&s.value).expect("at hand")]))).collect();
+        self.saved = saved;
+        aliases
+    }
     pub fn saved_vars(&self) -> Vec<Var> {
         self.saved.iter().map(|s| s.outer).collect()
     }

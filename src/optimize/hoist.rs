@@ -50,14 +50,18 @@ pub fn hoist(cx: &mut Context, exp: Exp) -> Exp {
     lets(moved, exp)
 }
 
-/// Replaces maximal invariant subexpressions on the strict path by variables.
-fn take_invariant(cx: &mut Context, exp: Exp, bound: &mut FxHashSet<Var>, moved: &mut Vec<(Vec<Var>, Exp)>) -> Exp {
-    let invariant = !matches!(exp, Exp::Var(_) | Exp::Lit(_) | Exp::Tuple(_))
+/// Whether an expression may and should be computed before the loop.
+fn is_invariant(cx: &Context, exp: &Exp, bound: &FxHashSet<Var>) -> bool {
+    !matches!(exp, Exp::Var(_) | Exp::Lit(_) | Exp::Tuple(_))
         && !exp.free_vars().iter().any(|v| bound.contains(v))
-        && !costs_nothing(cx.vars, &exp)
-        && !super::simplify::arrays::has_singleton(&exp)
-        && total(cx, &exp);
-    if invariant {
+        && !costs_nothing(cx.vars, exp)
+        && !super::simplify::arrays::has_singleton(exp)
+        && total(cx, exp)
+}
+
+/// Replaces maximal invariant subexpressions on the strict path by variables; a `let` moves as it is.
+fn take_invariant(cx: &mut Context, exp: Exp, bound: &mut FxHashSet<Var>, moved: &mut Vec<(Vec<Var>, Exp)>) -> Exp {
+    if !matches!(exp, Exp::Let(..)) && is_invariant(cx, &exp, bound) {
         let ty = type_of_exp(cx.vars, &exp);
         if !matches!(ty, Type::Tuple(_)) {
             let v = cx.vars.fresh("t", ty);
@@ -74,16 +78,12 @@ fn take_invariant(cx: &mut Context, exp: Exp, bound: &mut FxHashSet<Var>, moved:
             let p = take_invariant(cx, *p, bound, moved);
             if_(p, *a, *b)
         }
-        // A `let` whose value moves is renamed away by simplification.
         Exp::Let(vars, value, body) => {
-            let name = (vars.len() == 1).then(|| cx.vars.name(vars[0]).to_string());
-            let before = moved.len();
-            let value = take_invariant(cx, *value, bound, moved);
-            if let (Some(name), Exp::Var(v), true) = (name, &value, moved.len() == before + 1) {
-                if moved[before].0 == [*v] {
-                    cx.vars.rename(*v, name);
-                }
+            if is_invariant(cx, &value, bound) {
+                moved.push((vars, *value));
+                return take_invariant(cx, *body, bound, moved);
             }
+            let value = take_invariant(cx, *value, bound, moved);
             bound.extend(vars.iter().copied());
             let body = take_invariant(cx, *body, bound, moved);
             let_(vars, value, body)

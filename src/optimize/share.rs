@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 pub fn share(cx: &mut Context, exp: Exp) -> Exp {
     let exp = known_values(cx, exp, &mut FxHashMap::default());
-    repeated(cx, exp)
+    repeated_in_body(cx, exp)
 }
 
 /// Replaces expressions that an enclosing `let` has bound.
@@ -62,6 +62,10 @@ fn repeated(cx: &mut Context, exp: Exp) -> Exp {
             let body = repeated_in_body(cx, *body);
             Exp::Reduce(kind, range, Box::new(body))
         }
+        Exp::History(mut h) => {
+            h.body = repeated_in_body(cx, h.body);
+            Exp::History(h)
+        }
         Exp::Guard(p, e) => {
             let e = repeated_in_body(cx, *e);
             guard(*p, e)
@@ -70,41 +74,55 @@ fn repeated(cx: &mut Context, exp: Exp) -> Exp {
             let (a, b) = (repeated_in_body(cx, *a), repeated_in_body(cx, *b));
             if_(*p, a, b)
         }
-        Exp::Let(vars, value, body) => {
-            let value = repeated_in_body(cx, *value);
-            let body = repeated_in_body(cx, *body);
-            let_(vars, value, body)
-        }
         exp => exp.map_children(&mut |e| repeated(cx, e)),
     }
 }
 
+/// A body is a chain of `let`s and a result, all of which are evaluated: what occurs twice in them is bound before the
+/// first of them that has it.
 fn repeated_in_body(cx: &mut Context, body: Exp) -> Exp {
-    let mut body = repeated(cx, body);
-    let mut bindings = vec![];
+    let mut chain: Vec<(Vec<Var>, Exp)> = vec![];
+    let mut rest = body;
+    while let Exp::Let(vars, value, next) = rest {
+        let value = repeated(cx, *value);
+        chain.push((vars, value));
+        rest = *next;
+    }
+    let rest = repeated(cx, rest);
+    chain.push((vec![], rest));
     loop {
         let mut counts: IndexMap<Exp, (usize, Exp)> = IndexMap::new();
-        strict_parts(cx, &body, &mut counts);
+        chain.iter().for_each(|(_, e)| strict_parts(cx, e, &mut counts));
         // The largest first: its parts go with it.
         let best = counts.into_iter().filter(|(_, (count, _))| *count > 1).max_by_key(|(_, (_, e))| e.node_count());
         let Some((key, (_, example))) = best else { break };
+        cx.changed = true;
+        if let Some(k) = chain.iter().position(|(vars, e)| vars.len() == 1 && canonical(e) == key) {
+            // One of the `let`s binds it already, before all other places that it stands in or after some of them.
+            let first = chain.iter().position(|(_, e)| contains(e, &key)).expect("it occurs");
+            let v = chain[k].0[0];
+            let binding = chain.remove(k);
+            chain.iter_mut().for_each(|(_, e)| *e = replace(cx, e.clone(), &key, v));
+            chain.insert(first.min(k), binding);
+            continue;
+        }
+        let first = chain.iter().position(|(_, e)| contains(e, &key)).expect("it occurs");
         let ty = type_of_exp(cx.vars, &example);
         let v = cx.vars.fresh("t", ty);
-        body = replace(cx, body, &key, v);
-        bindings.push((vec![v], example));
-        cx.changed = true;
+        chain.iter_mut().for_each(|(_, e)| *e = replace(cx, e.clone(), &key, v));
+        chain.insert(first, (vec![v], example));
     }
-    // A later binding may be part of an earlier one's value; the smaller was found later.
-    bindings.reverse();
-    let mut bound: Vec<(Vec<Var>, Exp)> = vec![];
-    for (vars, value) in bindings {
-        let mut value = value;
-        for (earlier, v) in bound.iter().map(|(vs, e)| (canonical(e), vs[0])).collect::<Vec<_>>() {
-            value = replace(cx, value, &earlier, v);
-        }
-        bound.push((vars, value));
+    let (_, result) = chain.pop().expect("the result");
+    lets(chain, result)
+}
+
+fn contains(exp: &Exp, key: &Exp) -> bool {
+    if matches!(exp, Exp::Op(..) | Exp::Partial(..)) && canonical(exp) == *key {
+        return true;
     }
-    lets(bound, body)
+    let mut found = false;
+    exp.for_each_child(&mut |e| found = found || contains(e, key));
+    found
 }
 
 /// Costly parts evaluated whenever the body is: not under binders, guards, branches or the body of a `let`.

@@ -42,16 +42,19 @@ pub fn reverse_guard(cx: &mut Reverse, vars: Vec<Var>, p: Exp, e: Exp, adjoints:
     cx.facts.assume(&p);
     let inner = cx.scope(Scope::split(e), adjoints);
     cx.facts = facts;
-    let crossed = cx.cross(&inner, None, &FxHashSet::default());
+    let mut crossed = cx.cross(&inner, None, &FxHashSet::default());
     let free: Vec<Var> = crossed.adjoints.keys().copied().collect();
     if !free.is_empty() {
         let back = guard(p.clone(), crossed.way_back(&free));
         let back = copy(cx.vars, &back, &Substitution::default());
         cx.contribute_all(free, back);
     }
+    let aliases = crossed.take_results(&vars);
     let mut bound = vars;
     bound.extend(crossed.saved_vars());
-    vec![(bound, guard(p, crossed.way_forth()))]
+    let mut forth = vec![(bound, guard(p, crossed.way_forth()))];
+    forth.extend(aliases);
+    forth
 }
 
 pub fn reverse_if(cx: &mut Reverse, vars: Vec<Var>, p: Exp, a: Exp, b: Exp, adjoints: Vec<Option<Exp>>) -> Vec<Statement> {
@@ -82,6 +85,9 @@ pub fn reverse_if(cx: &mut Reverse, vars: Vec<Var>, p: Exp, a: Exp, b: Exp, adjo
         cx.contribute_all(free, back);
     }
 
+    // In each branch what is a result is at hand; its name is right only where the branch is taken, as it is used.
+    let mut aliases = then.take_results(&vars);
+    aliases.extend(other.take_results(&vars));
     let mut bound = vars;
     let (then_saved, other_saved) = (then.saved_vars(), other.saved_vars());
     let mut zeros = |saved: &[Var]| -> Vec<Exp> {
@@ -101,5 +107,7 @@ pub fn reverse_if(cx: &mut Reverse, vars: Vec<Var>, p: Exp, a: Exp, b: Exp, adjo
     other_results.extend(other.saved.iter().map(|s| s.value.clone()));
     bound.extend(then_saved);
     bound.extend(other_saved);
-    vec![(bound, if_(p, lets(then.forward, tuple(then_results)), lets(other.forward, tuple(other_results))))]
+    let mut forth = vec![(bound, if_(p, lets(then.forward, tuple(then_results)), lets(other.forward, tuple(other_results))))];
+    forth.extend(aliases);
+    forth
 }

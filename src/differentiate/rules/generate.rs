@@ -23,14 +23,17 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, i: Var, size: Size, body: Exp, 
     cx.facts.enter_for(i, &size);
     let inner = cx.scope(Scope::split(body), seeds);
     cx.facts = facts;
-    let crossed = cx.cross(&inner, Some(&LoopOf { index: i, lo: Size::default(), size: size.clone() }), &FxHashSet::default());
+    let mut crossed = cx.cross(&inner, Some(&LoopOf { index: i, lo: Size::default(), size: size.clone() }), &FxHashSet::default());
     let free: Vec<Var> = crossed.adjoints.keys().copied().collect();
     if !free.is_empty() {
         let back = sum(i, i64(0), size_exp(&size), crossed.way_back(&free));
         let back = copy(cx.vars, &back, &Substitution::default());
         cx.contribute_all(free, back);
     }
+    let aliases = crossed.take_results(&vars);
     let mut bound = vars;
     bound.extend(crossed.saved_vars());
-    vec![(bound, for_(i, size, crossed.way_forth()))]
+    let mut forth = vec![(bound, for_(i, size, crossed.way_forth()))];
+    forth.extend(aliases);
+    forth
 }
