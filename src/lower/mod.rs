@@ -18,6 +18,7 @@
 mod binding;
 mod branch;
 mod buffers;
+mod contract;
 mod count;
 mod generate;
 mod history;
@@ -188,6 +189,7 @@ impl<'a> Lowering<'a> {
         }
         self.apart(|l| match e {
             Exp::Let(..) => unreachable!("handled above"),
+            Exp::For(..) | Exp::Sum(..) if l.nest(e, dest, true) => {}
             Exp::Var(_) | Exp::Index(..) => {
                 let value = l.evaluate(e, "row");
                 l.copy(&value, dest);
@@ -229,6 +231,7 @@ impl<'a> Lowering<'a> {
         }
         self.apart(|l| match e {
             Exp::Let(..) => unreachable!("handled above"),
+            Exp::For(..) | Exp::Sum(..) if l.nest(e, dest, false) => {}
             Exp::Var(_) | Exp::Index(..) => {
                 let value = l.evaluate(e, "row");
                 l.add(&value, dest);

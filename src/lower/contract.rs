@@ -1,0 +1,324 @@
+//! Nests of `for` and `sum` over products of reads: the order of their loops, and matrix products.
+//!
+//! ```text
+//! for i, j. sum k. A[i, k] * B[k, j]     for i { zero d[i]; for k { for j { d[i, j] += A[i, k] * B[k, j] } } }
+//! ```
+//! Every read and the destination have an offset that is a polynomial in the indices; the stride along an index is the
+//! polynomial's step. The innermost loop is the one along which the fewest strides are other than 0 and 1; additions into
+//! one place keep their order. Where the body is a scaled product of two reads that share a summed index, and each has an
+//! index of the destination to itself, the nest is a matrix product, whatever the strides: sizes that are large at run
+//! time go to a kernel made for that.
+
+use super::*;
+
+/// A loop of a nest.
+#[derive(Clone)]
+struct Binder {
+    var: Var,
+    lo: Size,
+    hi: Size,
+    /// The axis of the destination that it runs along; a `sum` has none.
+    axis: Option<usize>,
+}
+
+/// A read of a variable: the view, the offset within it, and the expression.
+struct Read {
+    view: View,
+    offset: Size,
+    whole: Exp,
+}
+
+struct Nest<'a> {
+    binders: Vec<Binder>,
+    body: &'a Exp,
+    reads: Vec<Read>,
+    dest: &'a View,
+    /// The offset that is written, within `dest`.
+    written: Size,
+    store: bool,
+}
+
+impl Lowering<'_> {
+    /// Lowers a nest if it is one that gains by it; says whether it did.
+    pub fn nest(&mut self, e: &Exp, dest: &Dest, store: bool) -> bool {
+        let Dest::Array(view) = dest else { return false };
+        let (binders, body) = peel(e);
+        let axes: Vec<Size> = binders.iter().filter(|b| b.axis.is_some()).map(|b| Size::var(b.var)).collect();
+        if axes.len() != view.shape.len() || axes.len() == binders.len() || !self.is_scalar(body) {
+            return false;
+        }
+        let facts = self.facts.clone();
+        binders.iter().for_each(|b| self.facts.enter(b.var, &b.lo, &b.hi));
+        let mut reads = vec![];
+        let plain = self.reads(body, &mut reads);
+        self.facts = facts;
+        if !plain || reads.is_empty() {
+            return false;
+        }
+        let written = within(&axes, &view.shape);
+        let nest = Nest { binders, body, reads, dest: view, written, store };
+        let free = !self.options.strict && !self.options.count;
+        (free && self.matrix_product(&nest)) || self.reorder(&nest)
+    }
+
+    /// The reads of a body that consists of total scalar operations and reads in range; `false` if there is anything else.
+    fn reads(&mut self, e: &Exp, out: &mut Vec<Read>) -> bool {
+        match e {
+            Exp::Lit(_) => true,
+            Exp::Var(v) => matches!(self.env.get(v), Some(Val::Scalar(_)) | None),
+            Exp::Op(op, args) => {
+                let kinds: Vec<Scalar> = args.iter().filter_map(|a| self.type_of(a).scalar()).collect();
+                !op.can_fail(&kinds) && args.iter().all(|a| self.reads(a, out))
+            }
+            Exp::Partial(_, _, args) => args.iter().all(|a| self.reads(a, out)),
+            Exp::Index(array, keys, _) => {
+                let Exp::Var(v) = &**array else { return false };
+                let Some(Val::Array(view)) = self.env.get(v).cloned() else { return false };
+                let Some(sizes) = keys.iter().map(build::exp_size).collect::<Option<Vec<Size>>>() else { return false };
+                if sizes.len() != view.shape.len() || !keys.iter().zip(&view.shape).all(|(k, axis)| self.facts.in_range(k, axis)) {
+                    return false;
+                }
+                let offset = within(&sizes, &view.shape);
+                out.push(Read { view, offset, whole: e.clone() });
+                true
+            }
+            Exp::Singleton(..)
+            | Exp::For(..)
+            | Exp::Sum(..)
+            | Exp::Reduce(..)
+            | Exp::History(_)
+            | Exp::Guard(..)
+            | Exp::If(..)
+            | Exp::Let(..)
+            | Exp::Tuple(_)
+            | Exp::Array(_)
+            | Exp::Call(..) => false,
+        }
+    }
+
+    /// Moves the loop with the best strides to the inside.
+    fn reorder(&mut self, nest: &Nest) -> bool {
+        let binders = &nest.binders;
+        let last = binders.len() - 1;
+        let badness = |k: usize| {
+            let far = |offset: &Size| !matches!(step(offset, binders[k].var).as_constant(), Some(-1..=1));
+            nest.reads.iter().filter(|r| far(&r.offset)).count() + 2 * far(&nest.written) as usize
+        };
+        let legal = |k: usize| binders[k + 1..].iter().all(|b| !b.lo.mentions(binders[k].var) && !b.hi.mentions(binders[k].var));
+        let Some(best) = (0..=last).rev().filter(|k| legal(*k)).min_by_key(|k| badness(*k)) else { return false };
+        if best == last || badness(best) >= badness(last) {
+            return false;
+        }
+        let mut order = binders.clone();
+        let inner = order.remove(best);
+        order.push(inner);
+        self.ordered(&order, nest.body, &Dest::Array(nest.dest.clone()), 0, nest.store);
+        true
+    }
+
+    /// The loops in this order. Loops along the destination's axes, as long as they come in the axes' order, lead to
+    /// `place`, behind `depth` axes; before any other loop the place is zeroed, and then added to.
+    fn ordered(&mut self, order: &[Binder], body: &Exp, place: &Dest, depth: usize, store: bool) {
+        match order {
+            [] if store => self.store(body, place),
+            [first, rest @ ..] if first.axis == Some(depth) => {
+                self.generate(first.var, &first.hi, place, &mut |l, inner| l.ordered(rest, body, inner, depth + 1, store))
+            }
+            _ => {
+                if store {
+                    self.zero(place);
+                }
+                let axes = order.iter().filter(|b| b.axis.is_some()).count();
+                self.added(order, body, place, depth, &mut vec![Expr::int(0); axes]);
+            }
+        }
+    }
+
+    /// The loops in this order, adding to the place that the indices of its axes name.
+    fn added(&mut self, order: &[Binder], body: &Exp, place: &Dest, depth: usize, keys: &mut Vec<Expr>) {
+        let Some(first) = order.iter().position(|b| b.axis.is_some()) else {
+            // Only sums are left: they add up in a local.
+            let at = if keys.is_empty() { place.clone() } else { self.dest_at(place, keys) };
+            let total = order.iter().rev().fold(body.clone(), |e, b| Exp::Sum(Box::new(b.range()), Box::new(e)));
+            return self.accumulate(&total, &at);
+        };
+        let binder = &order[0];
+        let kind = if first == 0 { Order::Independent } else { Order::Accumulation(vec![]) };
+        self.loop_over(&binder.range(), kind, |l, index| {
+            if let Some(axis) = binder.axis {
+                keys[axis - depth] = Expr::Local(index);
+            }
+            l.added(&order[1..], body, place, depth, keys);
+        });
+    }
+
+    /// Recognises `dest[.., i, j] (+)= s * sum k. a(i, k) * b(k, j)` and emits it with its plain loops beside it.
+    fn matrix_product(&mut self, nest: &Nest) -> bool {
+        let mut operands = vec![];
+        let mut scales = vec![];
+        if !factors(nest.body, &nest.binders, &mut operands, &mut scales) {
+            return false;
+        }
+        let [a, b] = operands.as_slice() else { return false };
+        let read = |e: &Exp| nest.reads.iter().find(|r| r.whole == *e);
+        let (Some(a), Some(b)) = (read(a), read(b)) else { return false };
+        if [a, b].iter().any(|r| self.kernel.buffer(r.view.buffer).scalar != Scalar::F64) {
+            return false;
+        }
+        // Strides must be the same everywhere in the nest.
+        let varies = |size: &Size| nest.binders.iter().any(|b| size.mentions(b.var));
+        let zero = Size::default();
+        let (mut row, mut column, mut depth) = (None, None, None);
+        for (k, binder) in nest.binders.iter().enumerate() {
+            let strides = [&a.offset, &b.offset, &nest.written].map(|offset| step(offset, binder.var));
+            if strides.iter().any(varies) {
+                return false;
+            }
+            match (binder.axis.is_some(), strides[0] != zero, strides[1] != zero) {
+                (true, true, false) => row = Some(k),
+                (true, false, true) => column = Some(k),
+                (false, true, true) => depth = Some(k),
+                _ => {}
+            }
+        }
+        let (Some(row), Some(column), Some(depth)) = (row, column, depth) else { return false };
+        // What is left are loops around the product; those along axes must stand in front.
+        let chosen = [row, column, depth];
+        let outer: Vec<&Binder> = nest.binders.iter().enumerate().filter(|(k, _)| !chosen.contains(k)).map(|(_, b)| b).collect();
+        let leading = outer.iter().filter_map(|b| b.axis).enumerate().all(|(k, axis)| k == axis);
+        let fixed = |size: &Size| chosen.iter().all(|k| !size.mentions(nest.binders[*k].var));
+        if !leading || !nest.binders.iter().all(|b| fixed(&b.lo) && fixed(&b.hi)) {
+            return false;
+        }
+        let accumulate = !nest.store || outer.iter().any(|b| b.axis.is_none());
+        let whole = Dest::Array(nest.dest.clone());
+        if nest.store && accumulate {
+            self.zero(&whole);
+        }
+        let plan = Product { a, b, row, column, depth, scales: &scales, accumulate };
+        self.around(&outer, nest, &plan, &whole);
+        true
+    }
+
+    /// The loops around a matrix product, then the product.
+    fn around(&mut self, outer: &[&Binder], nest: &Nest, plan: &Product, place: &Dest) {
+        if let [first, rest @ ..] = outer {
+            let kind = if first.axis.is_some() { Order::Independent } else { Order::Accumulation(vec![]) };
+            return self.loop_over(&first.range(), kind, |l, index| {
+                let inner = if first.axis.is_some() { l.dest_at(place, &[Expr::Local(index)]) } else { place.clone() };
+                l.around(rest, nest, plan, &inner);
+            });
+        }
+        let [row, column, depth] = [plan.row, plan.column, plan.depth].map(|k| &nest.binders[k]);
+        let matrix = |l: &mut Self, base: &View, offset: &Size, rows: &Binder, columns: &Binder| {
+            let start = offset.substitute(&|v| [row, column, depth].iter().find(|b| b.var == v).map(|b| b.lo.clone()));
+            let start = l.size(&start);
+            Matrix {
+                buffer: base.buffer,
+                offset: base.offset.clone().plus(start),
+                row_stride: l.size(&step(offset, rows.var)),
+                column_stride: l.size(&step(offset, columns.var)),
+            }
+        };
+        let dest = matrix(self, nest.dest, &nest.written, row, column);
+        let left = matrix(self, &plan.a.view, &plan.a.offset, row, depth);
+        let right = matrix(self, &plan.b.view, &plan.b.offset, depth, column);
+        let [rows, columns, depth_count] = [row, column, depth].map(|b| self.extent(&b.hi.sub(&b.lo)));
+        let mut scale = Expr::Lit(Lit::F64(1.0));
+        for factor in plan.scales {
+            let value = self.value(factor);
+            scale = if scale == Expr::Lit(Lit::F64(1.0)) { value } else { Expr::Op(Op::Mul, vec![scale, value]) };
+        }
+        let (otherwise, ()) = self.nested(|l| l.small_product(nest, plan, place));
+        let accumulate = plan.accumulate;
+        self.emit(Stmt::Gemm(Box::new(Gemm { rows, columns, depth: depth_count, dest, left, right, scale, accumulate, otherwise })));
+    }
+
+    /// The loops of the product itself, in the better order.
+    fn small_product(&mut self, nest: &Nest, plan: &Product, place: &Dest) {
+        let Dest::Array(view) = place else { panic!("lower: a matrix product has a matrix as its destination") };
+        let mut inner: Vec<usize> = vec![plan.row, plan.column, plan.depth];
+        inner.sort();
+        let gone = nest.dest.shape.len() - 2;
+        let binders: Vec<Binder> =
+            inner.into_iter().map(|k| Binder { axis: nest.binders[k].axis.map(|a| a - gone), ..nest.binders[k].clone() }).collect();
+        let axes: Vec<Size> = binders.iter().filter(|b| b.axis.is_some()).map(|b| Size::var(b.var)).collect();
+        let written = within(&axes, &view.shape);
+        let reads = nest.reads.iter().map(|r| Read { view: r.view.clone(), offset: r.offset.clone(), whole: r.whole.clone() }).collect();
+        let part = Nest { binders: binders.clone(), body: nest.body, reads, dest: view, written, store: !plan.accumulate };
+        if !self.reorder(&part) {
+            self.ordered(&binders, nest.body, place, 0, part.store);
+        }
+    }
+}
+
+/// Which loops and reads make the matrix product of a nest.
+struct Product<'a> {
+    a: &'a Read,
+    b: &'a Read,
+    row: usize,
+    column: usize,
+    depth: usize,
+    /// Factors that are the same throughout the nest.
+    scales: &'a [Exp],
+    accumulate: bool,
+}
+
+impl Binder {
+    fn range(&self) -> Range {
+        Range { index: self.var, lo: build::size_exp(&self.lo), hi: build::size_exp(&self.hi) }
+    }
+}
+
+/// The loops around a body, from the outside in.
+fn peel(e: &Exp) -> (Vec<Binder>, &Exp) {
+    let mut binders = vec![];
+    let mut axes = 0;
+    let mut body = e;
+    loop {
+        match body {
+            Exp::For(var, size, inner) => {
+                binders.push(Binder { var: *var, lo: Size::constant(0), hi: size.clone(), axis: Some(axes) });
+                axes += 1;
+                body = inner;
+            }
+            Exp::Sum(range, inner) => {
+                let (Some(lo), Some(hi)) = (build::exp_size(&range.lo), build::exp_size(&range.hi)) else { return (binders, body) };
+                binders.push(Binder { var: range.index, lo, hi, axis: None });
+                body = inner;
+            }
+            _ => return (binders, body),
+        }
+    }
+}
+
+/// The offset of the place with these indices.
+fn within(keys: &[Size], shape: &[Size]) -> Size {
+    keys.iter().zip(shape).fold(Size::default(), |offset, (key, axis)| offset.mul(axis).add(key))
+}
+
+/// By how much a size grows when a variable grows by one.
+fn step(size: &Size, var: Var) -> Size {
+    let next = Size::var(var).add(&Size::constant(1));
+    size.substitute(&|v| (v == var).then(|| next.clone())).sub(size)
+}
+
+/// The factors of a product of floats: those that vary in the nest, which must be reads, and those that do not.
+fn factors(e: &Exp, binders: &[Binder], operands: &mut Vec<Exp>, scales: &mut Vec<Exp>) -> bool {
+    if binders.iter().all(|b| !e.mentions(b.var)) {
+        scales.push(e.clone());
+        return true;
+    }
+    match e {
+        Exp::Op(Op::Mul, args) => args.iter().all(|a| factors(a, binders, operands, scales)),
+        Exp::Op(Op::Neg, args) => {
+            scales.push(build::f64(-1.0));
+            factors(&args[0], binders, operands, scales)
+        }
+        Exp::Index(..) => {
+            operands.push(e.clone());
+            true
+        }
+        _ => false,
+    }
+}
