@@ -226,6 +226,12 @@ fn show_prints_programs_and_code() {
     let code = f.run(&["show", "p.iv", "dot", "--emit", "c"]);
     assert_eq!(code.code, 0, "{}", code.err);
     assert!(code.out.contains("for (") && code.out.contains("double"), "{}", code.out);
+    for pass in ["check", "differentiate", "inline", "simplify"] {
+        let stage = f.run(&["show", "p.iv", "cubes", "--derivative", "grad", "--after", pass]);
+        f.write("stage.iv", &stage.out);
+        let call = ["run", "stage.iv", "grad_cubes", "x=[1,2]", "y=3", "--json"];
+        assert_eq!(f.run(&call).json(), json!([[9.0, 36.0], 9.0]), "{pass}: {}", stage.out);
+    }
     f.run(&["show", "p.iv", "dot", "--after", "nosuchpass"]).fails(&["no pass `nosuchpass`"]);
 }
 
@@ -377,6 +383,30 @@ fn usage_errors_have_their_own_code() {
         assert_eq!(finished.code, 0);
         assert!(!finished.out.is_empty());
     }
+}
+
+#[test]
+fn without_a_compiler_the_error_names_the_remedy() {
+    let f = Folder::new();
+    let run = |target: &str| {
+        let mut command = f.command(&["run", "p.iv", "dot", "x=[1]", "y=[2]", "--target", target]);
+        command.env("CC", "no-such-compiler").env("XDG_CACHE_HOME", f.path("cache")).output().unwrap()
+    };
+    let native = run("c");
+    let message = String::from_utf8(native.stderr).unwrap();
+    assert_eq!(native.status.code(), Some(1), "{message}");
+    assert!(message.contains("no-such-compiler") && message.contains("--target interpret"), "{message}");
+    assert_eq!(String::from_utf8(run("interpret").stdout).unwrap(), "2\n");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_an_error() {
+    let f = Folder::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = f.command(&["run", "p.iv", "dot", "x=[1]", "y=[1]"]).stdout(full).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("cannot write the result: no space left"));
 }
 
 #[test]

@@ -194,7 +194,10 @@ struct Report {
 }
 
 struct Worst {
+    /// Relative to the derivative or 1.
     error: f64,
+    /// The part of it that is not due to the differences.
+    certain: f64,
     at: String,
     reverse: f64,
     differences: f64,
@@ -208,16 +211,18 @@ impl Report {
             self.unsettled.push(at());
             return;
         }
-        // What the differences cannot know does not count.
-        let error = ((reverse - found.value).abs() - found.error).max(0.0) / size;
+        let error = (reverse - found.value).abs();
         let error = if reverse.is_nan() { f64::INFINITY } else { error };
-        if self.worst.as_ref().is_none_or(|w| error > w.error) {
-            self.worst = Some(Worst { error, at: at(), reverse, differences: found.value });
+        // What the differences cannot know does not count.
+        let certain = (error - found.error).max(0.0) / size;
+        let error = error / size;
+        if self.worst.as_ref().is_none_or(|w| (certain, error) > (w.certain, w.error)) {
+            self.worst = Some(Worst { error, certain, at: at(), reverse, differences: found.value });
         }
     }
 
     fn print(&self, name: &str, options: &CheckGrad) -> Result<(), Failure> {
-        let error = self.worst.as_ref().map_or(0.0, |w| w.error);
+        let error = self.worst.as_ref().map_or(0.0, |w| w.certain);
         let good = error <= options.tolerance && self.duality <= DUALITY_TOLERANCE;
         let settled = self.compared == 0 || self.unsettled.len() < self.compared;
         if options.json {

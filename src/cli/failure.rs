@@ -2,6 +2,7 @@
 
 use iverson::diagnostic::{self, Diagnostic, Sources};
 use iverson::value::Error;
+use iverson::value::npy::reason;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -29,7 +30,7 @@ impl Failure {
         let text = match self {
             Failure::Closed => return ExitCode::SUCCESS,
             Failure::Told => return ExitCode::FAILURE,
-            Failure::Message(e) => format!("error: {e}\n"),
+            Failure::Message(e) => format!("Error: {e}\n"),
             Failure::Drawn(text) => text,
         };
         // If stderr is closed, too, there is nobody to tell.
@@ -54,7 +55,7 @@ impl From<io::Error> for Failure {
     fn from(e: io::Error) -> Failure {
         match e.kind() {
             io::ErrorKind::BrokenPipe => Failure::Closed,
-            _ => Failure::message(format!("cannot write the result: {e}")),
+            _ => Failure::message(format!("cannot write the result: {}", reason(&e))),
         }
     }
 }

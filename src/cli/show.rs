@@ -6,8 +6,14 @@ use super::inputs::check_name;
 use super::options::{Emit, Show};
 use super::output;
 use super::source::Source;
-use iverson::{ir, loops, pipeline, runtime};
+use iverson::ir::print::print_function;
+use iverson::ir::{Body, FunctionId, Program};
+use iverson::optimize::inline::callees;
+use iverson::{loops, pipeline, runtime};
 use std::io::Write;
+
+/// Before any pass: as the program was checked.
+const CHECKED: &str = "check";
 
 pub fn show(options: &Show) -> Result<(), Failure> {
     let (mut source, of) = Source::subject(&options.subject)?;
@@ -19,13 +25,34 @@ pub fn show(options: &Show) -> Result<(), Failure> {
         }
     };
     if let Some(pass) = &options.after {
-        check_name(pass, &pipeline::pass_names(), || format!("no pass `{pass}`"))?;
+        let names: Vec<&str> = [CHECKED].into_iter().chain(pipeline::pass_names()).collect();
+        check_name(pass, &names, || format!("no pass `{pass}`"))?;
     }
-    let program = pipeline::prepare(&source.program, id, options.after.as_deref());
+    let program = match options.after.as_deref() {
+        Some(CHECKED) => source.program,
+        after => pipeline::prepare(&source.program, id, after),
+    };
     let text = match options.emit {
-        None => ir::print::print_function(&program, id),
+        None => definitions(&program, id),
         Some(Emit::C) => runtime::c_source(&program, id, runtime::Options::default()),
         Some(Emit::Loops) => loops::print::print(&runtime::kernel(&program, id, runtime::Options::default())),
     };
     output::print(|out| out.write_all(text.as_bytes()))
+}
+
+/// The function, after those that it calls: together they are a program.
+fn definitions(program: &Program, id: FunctionId) -> String {
+    fn visit(program: &Program, id: FunctionId, seen: &mut Vec<FunctionId>) {
+        for callee in callees(program, id) {
+            visit(program, callee, seen);
+        }
+        if !seen.contains(&id) {
+            seen.push(id);
+        }
+    }
+    let mut order = vec![];
+    visit(program, id, &mut order);
+    // A derived function has no text of its own but where it is what was asked for.
+    let shown = order.into_iter().filter(|f| *f == id || matches!(program.function(*f).body, Body::Exp(_)));
+    shown.map(|f| print_function(program, f)).collect::<Vec<_>>().join("\n")
 }

@@ -51,17 +51,21 @@ impl Archive {
 pub fn write_file<'a>(path: &Path, arrays: impl IntoIterator<Item = (&'a str, &'a Array)>) -> Result<(), Error> {
     let failed = |reason: String| Error::new(format!("cannot write {}: {reason}", path.display()));
     let io_failed = |e: &std::io::Error| failed(npy::reason(e));
-    let folder = match path.parent() {
+    // A link stays a link, and what is no plain file is not replaced by one.
+    let target = match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Err(failed("it is a folder".into())),
+        Ok(found) if !found.is_file() => return Err(failed("it is no plain file".into())),
+        Ok(_) => std::fs::canonicalize(path).map_err(|e| io_failed(&e))?,
+        Err(_) => path.to_path_buf(),
+    };
+    let folder = match target.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    if path.is_dir() {
-        return Err(failed("it is a folder".into()));
-    }
     if !folder.is_dir() {
         return Err(failed(format!("there is no folder {}", folder.display())));
     }
-    let mut temporary = tempfile::Builder::new().prefix(".iverson-").suffix(".tmp").tempfile_in(folder).map_err(|e| io_failed(&e))?;
+    let mut temporary = temporary_file(folder).map_err(|e| io_failed(&e))?;
     {
         let mut zip = zip::ZipWriter::new(BufWriter::new(temporary.as_file_mut()));
         for (name, array) in arrays {
@@ -76,20 +80,18 @@ pub fn write_file<'a>(path: &Path, arrays: impl IntoIterator<Item = (&'a str, &'
         let mut out = zip.finish().map_err(|e| failed(e.to_string()))?;
         out.flush().map_err(|e| io_failed(&e))?;
     }
-    set_default_permissions(temporary.as_file());
-    temporary.persist(path).map_err(|e| io_failed(&e.error))?;
+    temporary.persist(&target).map_err(|e| io_failed(&e.error))?;
     Ok(())
 }
 
-/// Temporary files are private; a result has the permissions of any new file.
-#[cfg(unix)]
-fn set_default_permissions(file: &File) {
-    use std::os::unix::fs::PermissionsExt;
-    // The mask can only be read by setting it, which is not safe among threads: the common one is assumed.
-    let _ = file.set_permissions(std::fs::Permissions::from_mode(0o644));
+/// Temporary files are private; this one gets the permissions of any new file.
+fn temporary_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".iverson-").suffix(".tmp");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
 }
-#[cfg(not(unix))]
-fn set_default_permissions(_: &File) {}
 
 #[cfg(test)]
 mod tests {
@@ -100,7 +102,7 @@ mod tests {
     fn archives_read_back_and_damage_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npz");
-        let x = Array::f64(vec![2, 300], (0..600).map(f64::from).collect());
+        let x = Array::f64(vec![2, 30], (0..60).map(f64::from).collect());
         let k = Array::new(vec![], Data::I64(vec![7]));
         write_file(&path, [("x", &x), ("grad.k", &k)]).unwrap();
         let mut archive = Archive::open(&path).unwrap();
@@ -154,6 +156,22 @@ mod tests {
         let missing = folder.path().join("no/such/a.npz");
         assert!(write_file(&missing, [("k", &k)]).unwrap_err().message.contains("there is no folder"));
         assert!(write_file(folder.path(), [("k", &k)]).unwrap_err().message.contains("it is a folder"));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert!(write_file(Path::new("/dev/null"), [("k", &k)]).unwrap_err().message.contains("it is no plain file"));
+            let inner = folder.path().join("inner");
+            std::fs::create_dir(&inner).unwrap();
+            let (real, link) = (inner.join("real.npz"), folder.path().join("link.npz"));
+            std::fs::write(&real, "old").unwrap();
+            std::os::unix::fs::symlink(&real, &link).unwrap();
+            write_file(&link, [("k", &k)]).unwrap();
+            assert!(link.is_symlink());
+            assert_eq!(Archive::open(&real).unwrap().names(), ["k"]);
+            assert_ne!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o044, 0);
+            std::fs::remove_file(link).unwrap();
+            std::fs::remove_dir_all(inner).unwrap();
+        }
         assert!(Archive::open(&missing).err().unwrap().message.ends_with("a.npz: no such file"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
