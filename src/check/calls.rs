@@ -3,7 +3,7 @@
 //! A call matches the parameters' types with the arguments'. The axes that are a size alone bind it, in order; then
 //! every axis must be equal to what its parameter says.
 
-use super::hints::needs_hint;
+use super::hints::{is_number, needs_hint};
 use super::messages::{DERIVATIVE_OPERATORS, brief, count};
 use super::subscripts::UNKNOWN;
 use super::{Checker, Typed};
@@ -316,7 +316,10 @@ impl<'a> Checker<'a> {
 
     /// `d_sin(x)`, `d0_pow(x, y)`: a partial derivative, on those of the arguments and the result that it uses.
     fn partial(&mut self, op: Op, k: usize, args: &[&ast::Exp], span: Span) -> Typed {
-        let found: Vec<Typed> = args.iter().map(|a| self.infer(a, Some(&Type::F64))).collect();
+        // Whole numbers are floats, unless the operation takes integers too: then they are what they look like.
+        let integers = op.cases().iter().any(|case| case.partial(k).is_some() && case.args().contains(&Scalar::I64));
+        let hint = |a: &ast::Exp| (!(integers && is_number(a))).then_some(&Type::F64);
+        let found: Vec<Typed> = args.iter().map(|a| self.infer(a, hint(a))).collect();
         let Some(types) = found.iter().map(|f| f.ty.clone()).collect::<Option<Vec<Type>>>() else { return Typed::poison() };
         let kinds: Option<Vec<Scalar>> = types.iter().map(|t| if let Type::Scalar(s) = t { Some(*s) } else { None }).collect();
         if kinds.is_some_and(|kinds| op.partial_of(k, &kinds).is_some()) {

@@ -66,11 +66,13 @@ struct Printer<'a> {
     names: Names,
     /// Whether types and ranges may be asked for, which only a well-typed program has.
     annotate: bool,
+    /// Whether bindings may stand on one line: in parentheses they may.
+    inline: bool,
 }
 
 impl<'a> Printer<'a> {
     fn new(program: &'a Program) -> Printer<'a> {
-        Printer { program, names: Names::new(program), annotate: true }
+        Printer { program, names: Names::new(program), annotate: true, inline: false }
     }
 
     fn bind(&mut self, var: Var) -> Doc {
@@ -120,19 +122,28 @@ impl<'a> Printer<'a> {
         if want.is_none() && self.annotate && needs_type(exp) {
             return self.ascribed(exp);
         }
+        if let Exp::Guard(p, e) = exp {
+            // A bracket alone is 1 of the type wanted, but a factor where it stands in a product.
+            let one = matches!(**e, Exp::Lit(lit) if is_one(lit) && want == Some(&Type::Scalar(lit.scalar())));
+            if one && min <= level::MUL {
+                return list("[", vec![self.any(p)], "]");
+            }
+        }
         let (own, open) = strength(exp);
         let bare = own >= min && !(open && place == Place::Followed);
         if bare {
             return self.bare(exp, place, want);
         }
+        let outside = std::mem::replace(&mut self.inline, true);
         let inner = self.bare(exp, Place::Last, want);
+        self.inline = outside;
         parenthesised(inner)
     }
 
     /// `(e : T)`
     fn ascribed(&mut self, exp: &Exp) -> Doc {
         let ty = type_of(self.program, exp);
-        let inner = self.exp(exp, level::ANY, Place::Followed, Some(&ty));
+        let inner = self.exp(exp, level::ANY, Place::Last, Some(&ty));
         parenthesised(concat([inner, text(" : "), self.ty(&ty)]))
     }
 
@@ -190,11 +201,12 @@ impl<'a> Printer<'a> {
                 let mut parts = vec![text("let "), pattern];
                 parts.extend(annotation);
                 parts.push(text(" ="));
+                let end = |inline: bool| if inline { Doc::Line } else { Doc::Hard };
                 parts.push(match **value {
-                    Exp::Let(..) => nest(concat([Doc::Hard, shown])),
-                    _ => nest(concat([text(" "), shown])),
+                    Exp::Let(..) => nest(concat([end(self.inline), shown])),
+                    _ => concat([text(" "), shown]),
                 });
-                parts.extend([text(";"), Doc::Hard, self.exp(body, level::ANY, place, want)]);
+                parts.extend([text(";"), end(self.inline), self.exp(body, level::ANY, place, want)]);
                 self.unbind(vars);
                 Doc::Concat(parts)
             }
@@ -453,6 +465,14 @@ fn needs_type(exp: &Exp) -> bool {
         Exp::For(_, _, body) | Exp::Sum(_, body) | Exp::Guard(_, body) | Exp::Let(_, _, body) => needs_type(body),
         Exp::If(_, a, b) => needs_type(a) || needs_type(b),
         Exp::Tuple(parts) => parts.iter().any(needs_type),
+    }
+}
+
+fn is_one(lit: Lit) -> bool {
+    match lit {
+        Lit::F64(x) => x == 1.0,
+        Lit::I64(x) => x == 1,
+        Lit::Bool(_) => false,
     }
 }
 

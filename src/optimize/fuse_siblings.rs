@@ -22,28 +22,33 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
                 (value, body) => return Err(let_(first, value, body)),
             };
             let (second, b, rest) = rest;
-            match merge(cx, a, b) {
+            match merge(cx, a, b, (first.len(), second.len())) {
                 Ok(both) => Ok(let_([first, second].concat(), both, rest)),
                 Err((a, b)) => Err(let_(first, a, let_(second, b, rest))),
             }
         }
         // A tuple whose parts are all generated over one domain.
         Exp::Tuple(parts) if one_domain(&parts) => {
-            let all = parts.into_iter().reduce(|a, b| merge(cx, a, b).unwrap_or_else(|_| unreachable!("of one domain")));
+            let mut merged = 0;
+            let all = parts.into_iter().reduce(|a, b| {
+                merged += 1;
+                merge(cx, a, b, (merged, 1)).unwrap_or_else(|_| unreachable!("of one domain"))
+            });
             Ok(all.expect("two parts"))
         }
         exp => Err(exp),
     }
 }
 
-fn merge(cx: &mut Context, a: Exp, b: Exp) -> Result<Exp, (Exp, Exp)> {
+/// Two loops as one, where the results of their bodies are taken apart into so many parts each.
+fn merge(cx: &mut Context, a: Exp, b: Exp, counts: (usize, usize)) -> Result<Exp, (Exp, Exp)> {
     match (a, b) {
-        (Exp::For(i, n, e), Exp::For(j, m, f)) if n.axis() == m.axis() => {
+        (Exp::For(i, n, e), Exp::For(j, m, f)) if n.axis() == m.axis() && has_parts(&e, counts.0) && has_parts(&f, counts.1) => {
             let f = substitute(cx.vars, *f, &Substitution::from_iter([(j, Exp::Var(i))]));
             let (mut bindings, e) = split(*e);
             let (more, f) = split(f);
             bindings.extend(more);
-            let parts = [parts(e), parts(f)].concat();
+            let parts = [parts(e, counts.0), parts(f, counts.1)].concat();
             Ok(for_(i, n, lets(bindings, Exp::Tuple(parts))))
         }
         (a, b) => Err((a, b)),
@@ -60,9 +65,19 @@ fn split(exp: Exp) -> (Vec<(Vec<Var>, Exp)>, Exp) {
     (bindings, rest)
 }
 
-fn parts(exp: Exp) -> Vec<Exp> {
+/// Whether a body's result is so many parts: anything is one part, a tuple that stands there is its own parts.
+fn has_parts(exp: &Exp, count: usize) -> bool {
     match exp {
-        Exp::Tuple(parts) => parts,
+        _ if count == 1 => true,
+        Exp::Let(_, _, body) => has_parts(body, count),
+        Exp::Tuple(parts) => parts.len() == count,
+        _ => false,
+    }
+}
+
+fn parts(exp: Exp, count: usize) -> Vec<Exp> {
+    match exp {
+        Exp::Tuple(parts) if count != 1 => parts,
         exp => vec![exp],
     }
 }

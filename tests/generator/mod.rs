@@ -1,0 +1,169 @@
+//! Random well-typed programs, as text, from a typed grammar of every construct of the core language.
+//!
+//! `grammar.rs` says which constructs make a value of which class and what they are made of; `grow.rs` grows programs by
+//! it, preferring constructs that were seldom seen in their place; `shrink.rs` makes a failing program smaller;
+//! `matrix.rs` counts which construct stood directly in which.
+
+pub mod grammar;
+pub mod grow;
+pub mod matrix;
+pub mod shrink;
+
+use grammar::Kind;
+use std::fmt::Write;
+
+/// A size as the text has it: one of the function's sizes, plus a constant, or a constant alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dim {
+    Named(&'static str),
+    Plus1(&'static str),
+    Const(i64),
+}
+
+impl Dim {
+    pub fn text(self) -> String {
+        match self {
+            Dim::Named(n) => n.to_string(),
+            Dim::Plus1(n) => format!("{n} + 1"),
+            Dim::Const(c) => c.to_string(),
+        }
+    }
+    pub fn value(self, sizes: &[(&str, i64)]) -> i64 {
+        let named = |n| sizes.iter().find(|(name, _)| *name == n).expect("every size has a value").1;
+        match self {
+            Dim::Named(n) => named(n),
+            Dim::Plus1(n) => named(n) + 1,
+            Dim::Const(c) => c,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ty {
+    F64,
+    I64,
+    /// An `i64` that is a place on an axis of this size.
+    Place(Dim),
+    Bool,
+    Floats(Vec<Dim>),
+    /// An array of places on an axis of the second size.
+    Places(Dim, Dim),
+    Tuple(Vec<Ty>),
+}
+
+impl Ty {
+    pub fn text(&self) -> String {
+        match self {
+            Ty::F64 => "f64".into(),
+            Ty::I64 | Ty::Place(_) => "i64".into(),
+            Ty::Bool => "bool".into(),
+            Ty::Floats(dims) => format!("[{}]f64", dims.iter().map(|d| d.text()).collect::<Vec<_>>().join(", ")),
+            Ty::Places(d, _) => format!("[{}]i64", d.text()),
+            Ty::Tuple(parts) => format!("({})", parts.iter().map(Ty::text).collect::<Vec<_>>().join(", ")),
+        }
+    }
+    pub fn has_float(&self) -> bool {
+        match self {
+            Ty::F64 | Ty::Floats(_) => true,
+            Ty::I64 | Ty::Place(_) | Ty::Bool | Ty::Places(..) => false,
+            Ty::Tuple(parts) => parts.iter().any(Ty::has_float),
+        }
+    }
+}
+
+/// An expression: a construct, its type, and its text around its parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tree {
+    pub kind: Kind,
+    pub ty: Ty,
+    pub pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece {
+    Text(String),
+    Child(Tree),
+}
+
+impl Tree {
+    pub fn children(&self) -> impl Iterator<Item = &Tree> {
+        self.pieces.iter().filter_map(|p| match p {
+            Piece::Child(c) => Some(c),
+            Piece::Text(_) => None,
+        })
+    }
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out);
+        out
+    }
+    fn write(&self, out: &mut String) {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(t) => out.push_str(t),
+                Piece::Child(c) => {
+                    let inner = c.text();
+                    let atom = inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+                    let _ = if atom { write!(out, "{inner}") } else { write!(out, "({inner})") };
+                }
+            }
+        }
+    }
+    pub fn node_count(&self) -> usize {
+        1 + self.children().map(Tree::node_count).sum::<usize>()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definition {
+    pub name: String,
+    pub params: Vec<(String, Ty)>,
+    pub result: Ty,
+    pub body: Tree,
+}
+
+/// The last definition is the one to call; it takes the sizes `n` and `m`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generated {
+    pub definitions: Vec<Definition>,
+}
+
+impl Generated {
+    pub fn main(&self) -> &Definition {
+        self.definitions.last().expect("a program has a definition")
+    }
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        for d in &self.definitions {
+            let params: Vec<String> = d.params.iter().map(|(name, ty)| format!("{name}: {}", ty.text())).collect();
+            let _ = writeln!(out, "def {}({}) -> {} =\n  {}", d.name, params.join(", "), d.result.text(), d.body.text());
+        }
+        out
+    }
+}
+
+/// A small random number generator (splitmix64), so that a seed means the same program everywhere.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e3779b97f4a7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58476d1ce4e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d049bb133111eb);
+        z ^ (z >> 31)
+    }
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len())]
+    }
+    /// Between -1.5 and 1.5, and no round number.
+    pub fn float(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64 * 3.0 - 1.5
+    }
+}

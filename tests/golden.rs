@@ -1,0 +1,395 @@
+//! Golden programs: `tests/golden/**/*.iv`.
+//!
+//! A file is a program, then sections `--- COMMAND` with what the command says; `===` begins another program.
+//! `BLESS=1 cargo test --test golden` writes what they say now; read the difference as code.
+//!
+//! | command | says |
+//! |---|---|
+//! | `f([1, 2], 3)` | the value |
+//! | `grad f([1, 2], 3) wrt x` | the derivative; also `value_and_grad`, `jacobian`, `jacfwd`, `jacrev`, `hessian` |
+//! | `jvp f(..) dir (..)`, `hvp f(..) dir (..)`, `vjp f(..) seed ..` | value and tangent, product, value and adjoints |
+//! | `show f`, `show grad f wrt x after PASS` | the function after a pass, the last if none is named; `check` is as it was written |
+//! | `cost f at n=10`, `cost grad f at n=10` | the number of operations of the function after all passes, on random arguments |
+//! | `error` | the messages about the program |
+//! | `fails f(..)` | why the call fails |
+//!
+//! Every call in a golden file is besides checked at every stage, and every derivative by duality and differences
+//! (`harness/`).
+
+mod harness;
+
+use harness::derivatives::Modes;
+use harness::stages::{Stages, Target};
+use harness::{load, read};
+use iverson::check::{self, DerivativeKind};
+use iverson::diagnostic::{Sources, render};
+use iverson::ir::print::print_function;
+use iverson::ir::{FunctionId, Program};
+use iverson::pipeline;
+use iverson::value::{Value, literal, print, tree::Wanted};
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+#[test]
+fn golden_programs_say_what_they_should() {
+    let mut files = vec![];
+    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), &mut files);
+    let only = std::env::var("GOLDEN").unwrap_or_default();
+    files.retain(|f| f.to_string_lossy().contains(&only));
+    assert!(!files.is_empty(), "there are golden programs");
+    let bless = std::env::var("BLESS").is_ok();
+    let work = Mutex::new(files);
+    let wrong = Mutex::new(vec![]);
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let Some(file) = work.lock().unwrap().pop() else { return };
+                    let found = std::panic::catch_unwind(|| run_file(&file, bless)).unwrap_or_else(|_| vec!["panicked".to_string()]);
+                    wrong.lock().unwrap().extend(found.into_iter().map(|w| format!("{}: {w}", file.display())));
+                }
+            });
+        }
+    });
+    let mut wrong = wrong.into_inner().unwrap();
+    wrong.sort();
+    assert!(wrong.is_empty(), "{} golden programs are wrong:\n\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, out);
+        } else if path.extension().is_some_and(|e| e == "iv") {
+            out.push(path);
+        }
+    }
+    out.sort();
+}
+
+/// Runs the commands of a file; gives what is wrong, and writes the file anew where it is blessed.
+fn run_file(file: &Path, bless: bool) -> Vec<String> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut wrong = vec![];
+    let mut out = String::new();
+    for (k, case) in text.split("\n===\n").enumerate() {
+        if k > 0 {
+            out.push_str("===\n");
+        }
+        let mut sections = case.split("\n--- ");
+        let program = sections.next().unwrap_or("");
+        let program = format!("{}\n", program.trim_end_matches('\n'));
+        out.push_str(&program);
+        let mut subject = Subject::new(&program);
+        let sections: Vec<&str> = sections.collect();
+        if let (Err(error), true) = (&subject.program, sections.iter().any(|s| s.trim() != "error" && !s.starts_with("error\n"))) {
+            wrong.push(format!("the program is wrong:\n{error}"));
+        }
+        for section in sections {
+            let (command, wanted) = section.split_once('\n').unwrap_or((section, ""));
+            if subject.program.is_err() && command != "error" {
+                let _ = writeln!(out, "--- {section}");
+                continue;
+            }
+            let found = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| subject.run(command))) {
+                Ok(Ok(found)) => found,
+                Ok(Err(error)) => {
+                    wrong.push(format!("--- {command}\n{error}"));
+                    wanted.to_string()
+                }
+                Err(_) => {
+                    wrong.push(format!("--- {command}\npanicked"));
+                    wanted.to_string()
+                }
+            };
+            let found = found.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+            if found.trim_end() != wanted.trim_end() && !bless {
+                wrong.push(format!("--- {command}\nsays\n{found}\nbut should say\n{wanted}"));
+            }
+            let _ = writeln!(out, "--- {command}\n{}", found.trim_end());
+        }
+    }
+    if bless && out != text {
+        std::fs::write(file, out).unwrap();
+    }
+    wrong
+}
+
+/// A golden program, with the stages that its commands need.
+struct Subject {
+    text: String,
+    program: Result<Program, String>,
+    modes: HashMap<FunctionId, Option<Modes>>,
+    stages: HashMap<(FunctionId, &'static str, Option<Vec<String>>), Stages>,
+}
+
+impl Subject {
+    fn new(text: &str) -> Subject {
+        Subject { text: text.to_string(), program: load(text), modes: HashMap::new(), stages: HashMap::new() }
+    }
+
+    fn program(&self) -> Result<&Program, String> {
+        self.program.as_ref().map_err(Clone::clone)
+    }
+
+    fn run(&mut self, command: &str) -> Result<String, String> {
+        let (word, rest) = command.split_once(' ').unwrap_or((command, ""));
+        match word {
+            "error" => self.error(),
+            "show" => self.show(rest),
+            "cost" => self.cost(rest),
+            "fails" => self.fails(rest),
+            _ => match kind(word) {
+                Some(kind) => self.derivative(kind, rest),
+                None => self.call(command),
+            },
+        }
+    }
+
+    fn error(&self) -> Result<String, String> {
+        let (_, diagnostics) = read(&self.text);
+        if diagnostics.is_empty() {
+            return Err("the program has no errors".to_string());
+        }
+        Ok(render(&diagnostics, &Sources::single("golden.iv", &self.text), false))
+    }
+
+    fn call(&mut self, command: &str) -> Result<String, String> {
+        let call = Call::read(self.program()?, command)?;
+        let value = self.stages(call.id, None, &None)?.call(&call.args, Target::Compiled)?;
+        let (value, _) = value.map_err(|f| format!("the call fails: {}", f.message))?;
+        self.check(&call)?;
+        Ok(shown(&value))
+    }
+
+    fn fails(&mut self, command: &str) -> Result<String, String> {
+        let call = Call::read(self.program()?, command)?;
+        let text = self.text.clone();
+        match self.stages(call.id, None, &None)?.call(&call.args, Target::Compiled)? {
+            Ok((value, _)) => Err(format!("the call gives {}", shown(&value))),
+            Err(failure) => Ok(render(&[failure.diagnostic()], &Sources::single("golden.iv", text), false)),
+        }
+    }
+
+    fn derivative(&mut self, kind: DerivativeKind, command: &str) -> Result<String, String> {
+        let call = Call::read(self.program()?, command)?;
+        let extra = self.extra_arguments(&call, kind)?;
+        let stages = self.stages(call.id, Some(kind), &call.wrt)?;
+        let mut args = call.args.clone();
+        args.extend(extra);
+        let value = stages.call(&args, Target::Compiled)?;
+        let (value, _) = value.map_err(|f| format!("the call fails: {}", f.message))?;
+        self.check(&call)?;
+        Ok(shown(&value))
+    }
+
+    /// Tangents and seeds, converted to what the derived function takes.
+    fn extra_arguments(&self, call: &Call, kind: DerivativeKind) -> Result<Vec<Value>, String> {
+        let program = self.program()?;
+        let (derived, id) = derived(program, call.id, kind, &call.wrt)?;
+        let params = &derived.function(id).params[program.function(call.id).params.len()..];
+        let texts = match (&call.extra, params.len()) {
+            (None, 0) => vec![],
+            (Some(text), 1) => vec![text.clone()],
+            (Some(text), n) => {
+                let inner = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).ok_or("several directions are a tuple")?;
+                let parts = split_commas(inner);
+                if parts.len() != n {
+                    return Err(format!("{n} directions are wanted"));
+                }
+                parts
+            }
+            (None, _) => return Err("a direction `dir ..` or a seed `seed ..` is wanted".to_string()),
+        };
+        texts.iter().zip(params).map(|(text, param)| convert(&derived, *param, text)).collect()
+    }
+
+    fn show(&mut self, command: &str) -> Result<String, String> {
+        let (command, after) = match command.split_once(" after ") {
+            Some((command, pass)) => (command, Some(pass.trim().to_string())),
+            None => (command, None),
+        };
+        let (word, rest) = command.split_once(' ').unwrap_or((command, ""));
+        let program = self.program()?;
+        let (kind, name) = match kind(word) {
+            Some(kind) => (Some(kind), rest),
+            None => (None, command),
+        };
+        let (name, wrt) = split_wrt(name);
+        let id = program.find(name.trim()).ok_or(format!("there is no function `{name}`"))?;
+        if kind.is_none() && after.as_deref() == Some("check") {
+            return Ok(print_function(program, id));
+        }
+        self.stages(id, kind, &wrt)?;
+        let program = self.program()?;
+        let (program, id) = match kind {
+            Some(kind) => derived(program, id, kind, &wrt)?,
+            None => (program.clone(), id),
+        };
+        let known = pipeline::pass_names();
+        if let Some(pass) = after.as_ref().filter(|pass| !known.contains(&pass.as_str())) {
+            return Err(format!("there is no pass `{pass}`; the passes are {}", known.join(", ")));
+        }
+        Ok(print_function(&pipeline::prepare(&program, id, after.as_deref()), id))
+    }
+
+    fn cost(&mut self, command: &str) -> Result<String, String> {
+        let (command, at) = command.split_once(" at ").ok_or("`cost f at n=10`")?;
+        let (word, rest) = command.split_once(' ').unwrap_or((command, ""));
+        let (kind, name) = match kind(word) {
+            Some(kind) => (Some(kind), rest),
+            None => (None, command),
+        };
+        let (name, wrt) = split_wrt(name);
+        let program = self.program()?;
+        let id = program.find(name.trim()).ok_or(format!("there is no function `{name}`"))?;
+        let sizes: HashMap<String, i64> = at
+            .split(',')
+            .filter_map(|part| part.split_once('='))
+            .filter_map(|(n, v)| Some((n.trim().to_string(), v.trim().parse().ok()?)))
+            .collect();
+        let stages = self.stages(id, kind, &wrt)?;
+        let (program, id) = stages.last();
+        let mut args = vec![];
+        for param in &program.function(id).params {
+            let name = program.vars.name(*param);
+            args.push(match sizes.get(name) {
+                Some(value) => convert(program, *param, &value.to_string())?,
+                None => {
+                    let lookup = |v| sizes.get(program.vars.name(v)).copied();
+                    let mut value = Value::zero(program.vars.ty(*param), &lookup).map_err(|e| format!("{e:?}"))?;
+                    let mut k = 0.0;
+                    value.for_each_f64(&mut |x| {
+                        k += 1.0;
+                        *x = 0.5 + (k * 0.7_f64).sin();
+                    });
+                    value
+                }
+            });
+        }
+        stages.call(&args, Target::Compiled)?.map_err(|f| f.message)?;
+        let (_, counts) = iverson::interpret::call(program, id, &args).map_err(|f| f.message)?;
+        Ok(format!("{} additions, {} multiplications, {} calls", counts.additions, counts.multiplications, counts.calls))
+    }
+
+    fn stages(&mut self, id: FunctionId, kind: Option<DerivativeKind>, wrt: &Option<Vec<String>>) -> Result<&Stages, String> {
+        let key = (id, kind.map_or("", DerivativeKind::name), wrt.clone());
+        if !self.stages.contains_key(&key) {
+            let program = self.program()?;
+            let stages = match kind {
+                None => Stages::new(program, id)?,
+                Some(kind) => {
+                    let (program, id) = derived(program, id, kind, wrt)?;
+                    Stages::new(&program, id)?
+                }
+            };
+            self.stages.insert(key.clone(), stages);
+        }
+        Ok(&self.stages[&key])
+    }
+
+    /// What must hold of every call.
+    fn check(&mut self, call: &Call) -> Result<(), String> {
+        if !self.modes.contains_key(&call.id) {
+            let modes = Modes::new(self.program()?, call.id)?;
+            self.modes.insert(call.id, modes);
+        }
+        match &self.modes[&call.id] {
+            Some(modes) => modes.check(&call.args, Target::Compiled).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn derived(program: &Program, id: FunctionId, kind: DerivativeKind, wrt: &Option<Vec<String>>) -> Result<(Program, FunctionId), String> {
+    let mut program = program.clone();
+    let id = check::derive(&mut program, id, kind, wrt.as_deref()).map_err(|d| d.message)?;
+    Ok((program, id))
+}
+
+fn kind(word: &str) -> Option<DerivativeKind> {
+    use DerivativeKind::*;
+    [Grad, ValueAndGrad, Jvp, Vjp, Jacobian, JacFwd, JacRev, Hessian, Hvp].into_iter().find(|k| k.name() == word)
+}
+
+/// `f([1, 2], 3) wrt x dir 1`
+struct Call {
+    id: FunctionId,
+    args: Vec<Value>,
+    wrt: Option<Vec<String>>,
+    /// What stands behind `dir` or `seed`.
+    extra: Option<String>,
+}
+
+impl Call {
+    fn read(program: &Program, text: &str) -> Result<Call, String> {
+        let open = text.find('(').ok_or(format!("`{text}` is no call"))?;
+        let id = program.find(&text[..open]).ok_or(format!("there is no function `{}`", &text[..open]))?;
+        let mut depth = 0;
+        let close = text.char_indices().skip(open).find_map(|(k, c)| {
+            depth += matches!(c, '(' | '[') as i32 - matches!(c, ')' | ']') as i32;
+            (depth == 0).then_some(k)
+        });
+        let close = close.ok_or(format!("`{text}` has no end"))?;
+        let texts = split_commas(&text[open + 1..close]);
+        let params = &program.function(id).params;
+        if texts.len() != params.len() {
+            return Err(format!("`{}` takes {} arguments", &text[..open], params.len()));
+        }
+        let args = texts.iter().zip(params).map(|(text, p)| convert(program, *p, text)).collect::<Result<Vec<_>, _>>()?;
+        harness::fits(program, id, &args)?;
+        let rest = text[close + 1..].trim();
+        let (rest, extra) = match rest.split_once("dir ").or_else(|| rest.split_once("seed ")) {
+            Some((rest, extra)) => (rest, Some(extra.trim().to_string())),
+            None => (rest, None),
+        };
+        let wrt = split_wrt(&format!(" {rest}")).1;
+        Ok(Call { id, args, wrt, extra })
+    }
+}
+
+fn split_wrt(text: &str) -> (&str, Option<Vec<String>>) {
+    match text.split_once(" wrt ") {
+        Some((name, wrt)) => (name, Some(wrt.split(',').map(|w| w.trim().to_string()).collect())),
+        None => (text, None),
+    }
+}
+
+fn split_commas(text: &str) -> Vec<String> {
+    let mut parts = vec![];
+    let mut depth = 0;
+    let mut part = String::new();
+    for c in text.chars() {
+        depth += matches!(c, '(' | '[') as i32 - matches!(c, ')' | ']') as i32;
+        if c == ',' && depth == 0 {
+            parts.push(std::mem::take(&mut part));
+        } else {
+            part.push(c);
+        }
+    }
+    parts.push(part);
+    let parts: Vec<String> = parts.iter().map(|p| p.trim().to_string()).collect();
+    if parts == [""] { vec![] } else { parts }
+}
+
+fn convert(program: &Program, param: iverson::types::Var, text: &str) -> Result<Value, String> {
+    let tree = literal::read(text).map_err(|e| format!("{e:?}"))?;
+    let name = |v| program.vars.name(v).to_string();
+    let what = format!("argument `{}`", program.vars.name(param));
+    let wanted = Wanted { what: &what, ty: program.vars.ty(param), name: &name };
+    wanted.convert(&tree).map_err(|e| format!("{e:?}"))
+}
+
+/// Twelve digits: machines differ in the last bits of functions.
+fn shown(value: &Value) -> String {
+    let mut value = value.clone();
+    value.for_each_f64(&mut |x| {
+        let rounded: f64 = format!("{x:.11e}").parse().expect("a printed number reads back");
+        *x = rounded;
+    });
+    print::pretty(&value, 0)
+}

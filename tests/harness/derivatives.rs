@@ -1,0 +1,142 @@
+//! Forward mode, reverse mode and differences agree, and the gradient is cheap.
+
+use super::stages::{Stages, Target};
+use super::{direction, inner, size};
+use iverson::check::{self, DerivativeKind};
+use iverson::interpret;
+use iverson::ir::print::print_function;
+use iverson::ir::{FunctionId, Program};
+use iverson::value::Value;
+
+/// The stages of `jvp_f` and `vjp_f`, by all float parameters.
+pub struct Modes {
+    pub function: Stages,
+    pub forward: Stages,
+    pub reverse: Stages,
+    /// Positions of the float parameters.
+    pub wrt: Vec<usize>,
+}
+
+impl Modes {
+    /// `None` where there is nothing to differentiate.
+    pub fn new(program: &Program, id: FunctionId) -> Result<Option<Modes>, String> {
+        let wrt = check::float_params(program, id);
+        if wrt.is_empty() || !program.function(id).result.has_float() {
+            return Ok(None);
+        }
+        let stages = |kind: DerivativeKind| {
+            let mut program = program.clone();
+            let derived = check::derive(&mut program, id, kind, None).map_err(|d| d.message)?;
+            Stages::new(&program, derived).map_err(|e| format!("{}: {e}", kind.name()))
+        };
+        Ok(Some(Modes {
+            function: Stages::new(program, id)?,
+            forward: stages(DerivativeKind::Jvp)?,
+            reverse: stages(DerivativeKind::Vjp)?,
+            wrt,
+        }))
+    }
+
+    /// All that must hold at a point; `Ok(false)` where the function fails there.
+    pub fn check(&self, args: &[Value], target: Target) -> Result<bool, String> {
+        let Ok((value, counts)) = self.function.call(args, target)? else { return Ok(false) };
+        let tangents: Vec<Value> =
+            self.wrt.iter().enumerate().map(|(k, p)| direction(&args[*p], k as u64 + 1).expect("a float parameter")).collect();
+        let Some(seed) = direction(&value, 77) else { return Ok(true) };
+
+        let mut forward_args = args.to_vec();
+        forward_args.extend(tangents.iter().cloned());
+        let forward = self.forward.call(&forward_args, target)?.map_err(|f| format!("jvp fails: {}", f.message))?.0;
+        let mut reverse_args = args.to_vec();
+        reverse_args.push(seed.clone());
+        let (reverse, _) = self.reverse.call(&reverse_args, target)?.map_err(|f| format!("vjp fails: {}", f.message))?;
+        let (Value::Tuple(forward), Value::Tuple(reverse)) = (&forward, &reverse) else {
+            return Err("derived functions give pairs".to_string());
+        };
+        for (mode, first) in [("jvp", &forward[0]), ("vjp", &reverse[0])] {
+            iverson::value::compare::check_close(&value, first, super::stages::TOLERANCE)
+                .map_err(|e| format!("the value from {mode} is another: {e}"))?;
+        }
+        let adjoints = if self.wrt.len() == 1 { vec![reverse[1].clone()] } else { parts(&reverse[1])? };
+
+        if value.floats().iter().any(|x| !x.is_finite()) {
+            return Ok(true);
+        }
+        self.dual(&seed, &forward[1], &adjoints, &tangents)?;
+        self.differences(args, &tangents, &forward[1], &value)?;
+
+        // Before `store_or_recompute` a gradient costs at most four times the function, its inputs and its outputs.
+        let inputs: u64 = args.iter().map(size).sum();
+        let bound = 4 * (counts.total() + inputs + size(&value));
+        let (program, id) = self.reverse.bounded();
+        let cost = interpret::call(program, id, &reverse_args).map_err(|f| f.message)?.1.total();
+        if cost > bound {
+            return Err(format!(
+                "the gradient costs {cost} operations; the function costs {}, with {inputs} inputs and {} outputs the bound is {bound}\n{}",
+                counts.total(),
+                size(&value),
+                print_function(program, id)
+            ));
+        }
+        Ok(true)
+    }
+
+    /// `<seed, J dx> = <Jᵀ seed, dx>`, to the rounding of the terms that are added.
+    fn dual(&self, seed: &Value, tangent: &Value, adjoints: &[Value], tangents: &[Value]) -> Result<(), String> {
+        let left = inner(seed, tangent);
+        let right: f64 = adjoints.iter().zip(tangents).map(|(a, t)| inner(a, t)).sum();
+        let terms = |a: &Value, b: &Value| a.floats().iter().zip(b.floats()).map(|(x, y)| (x * y).abs()).sum::<f64>();
+        let scale = terms(seed, tangent) + adjoints.iter().zip(tangents).map(|(a, t)| terms(a, t)).sum::<f64>();
+        if !scale.is_finite() {
+            return match left.is_finite() == right.is_finite() {
+                true => Ok(()),
+                false => Err(format!("forward mode gives {left}, reverse mode {right}")),
+            };
+        }
+        if (left - right).abs() > 1e-9 * (scale + 1e-3) {
+            return Err(format!("forward mode gives {left}, reverse mode {right}: they are not dual"));
+        }
+        Ok(())
+    }
+
+    /// The tangent against differences. Where those from both sides disagree, the function has a kink, and its derivative
+    /// is a matter of convention.
+    fn differences(&self, args: &[Value], tangents: &[Value], tangent: &Value, value: &Value) -> Result<(), String> {
+        let (program, id) = self.function.last();
+        let at = |h: f64| -> Option<Vec<f64>> {
+            let mut moved = args.to_vec();
+            for (p, t) in self.wrt.iter().zip(tangents) {
+                let step = t.floats();
+                let mut k = 0;
+                moved[*p].for_each_f64(&mut |x| {
+                    *x += h * step[k];
+                    k += 1;
+                });
+            }
+            Some(interpret::call(program, id, &moved).ok()?.0.floats())
+        };
+        let here = value.floats();
+        let tangent = tangent.floats();
+        let (h, k) = (1e-5, 1e-4);
+        let (Some(up), Some(down), Some(far_up), Some(far_down)) = (at(h), at(-h), at(k), at(-k)) else { return Ok(()) };
+        for i in 0..here.len() {
+            let right = (up[i] - here[i]) / h;
+            let left = (here[i] - down[i]) / h;
+            let near = (up[i] - down[i]) / (2.0 * h);
+            let far = (far_up[i] - far_down[i]) / (2.0 * k);
+            let scale = 1.0 + near.abs() + here[i].abs();
+            let smooth = (right - left).abs() <= 1e-3 * scale && (near - far).abs() <= 1e-3 * scale;
+            if smooth && near.is_finite() && (near - tangent[i]).abs() > 1e-4 * scale {
+                return Err(format!("the tangent of result {i} is {}, but differences give {near}", tangent[i]));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parts(value: &Value) -> Result<Vec<Value>, String> {
+    match value {
+        Value::Tuple(parts) => Ok(parts.clone()),
+        _ => Err("several adjoints are a tuple".to_string()),
+    }
+}

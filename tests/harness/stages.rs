@@ -1,0 +1,117 @@
+//! Every stage of a function gives the same.
+
+use super::sound;
+use iverson::interpret::{self, Counts, Failure};
+use iverson::ir::{Body, Exp, Function, FunctionId, Program};
+use iverson::pipeline;
+use iverson::runtime;
+use iverson::value::Value;
+use iverson::value::compare::{Tolerance, check_close};
+use std::cell::OnceCell;
+
+/// What the compiled code and the passes may differ by: the order of additions and the last bits of functions.
+pub const TOLERANCE: Tolerance = Tolerance { relative: 1e-10, absolute: 1e-12 };
+
+/// A function after every pass that changed it.
+pub struct Stages {
+    all: Vec<Stage>,
+    compiled: OnceCell<Result<runtime::Compiled, String>>,
+}
+
+struct Stage {
+    pass: String,
+    program: Program,
+    id: FunctionId,
+}
+
+impl Stages {
+    /// Runs the pipeline; the program and every stage must be sound.
+    pub fn new(program: &Program, id: FunctionId) -> Result<Stages, String> {
+        sound(program)?;
+        let mut stages = Stages { all: vec![], compiled: OnceCell::new() };
+        if !program.functions.iter().any(|f| matches!(f.body, Body::Derived { .. })) {
+            stages.all.push(Stage { pass: "check".to_string(), program: program.clone(), id });
+        }
+        let mut wrong = None;
+        pipeline::prepare_observed(program, id, None, &mut |pass, program| {
+            if wrong.is_some() {
+                return;
+            }
+            let (program, id) = alone(program, id);
+            let same = stages.all.last().is_some_and(|last| last.program.function(last.id).body == program.function(id).body);
+            if same {
+                stages.all.last_mut().expect("there is a last stage").pass = pass.to_string();
+                return;
+            }
+            wrong = sound(&program).err().map(|e| format!("after {pass}, the program {e}"));
+            stages.all.push(Stage { pass: pass.to_string(), program, id });
+        });
+        match wrong {
+            Some(wrong) => Err(wrong),
+            None => Ok(stages),
+        }
+    }
+
+    pub fn last(&self) -> (&Program, FunctionId) {
+        let stage = self.all.last().expect("the pipeline has a pass");
+        (&stage.program, stage.id)
+    }
+    /// The stage up to which bounds on operations hold.
+    pub fn bounded(&self) -> (&Program, FunctionId) {
+        let stage = self.all.iter().rfind(|s| s.pass == pipeline::LAST_BOUNDED_PASS);
+        stage.map_or_else(|| self.last(), |s| (&s.program, s.id))
+    }
+
+    /// The value of a call, the same at every stage and from compiled code, or why it fails. A stage may fail only if
+    /// the first does: passes remove failures, but make none.
+    pub fn call(&self, args: &[Value], target: Target) -> Result<Result<(Value, Counts), Failure>, String> {
+        let mut first: Option<(Value, Counts)> = None;
+        for stage in &self.all {
+            match (interpret::call(&stage.program, stage.id, args), &first) {
+                (Ok(found), None) => first = Some(found),
+                (Ok((value, _)), Some((wanted, _))) => check_close(wanted, &value, TOLERANCE)
+                    .map_err(|e| format!("after {}, the value is another: {e}\n{}", stage.pass, self.shown(stage)))?,
+                (Err(failure), None) => return Ok(Err(failure)),
+                (Err(failure), Some(_)) => {
+                    return Err(format!("after {}, the call fails: {}\n{}", stage.pass, failure.message, self.shown(stage)));
+                }
+            }
+        }
+        let first = first.ok_or("there is no stage")?;
+        if target == Target::Compiled {
+            let compiled = self.compiled.get_or_init(|| {
+                let (program, id) = self.last();
+                runtime::compile(program, id, runtime::Options::default()).map_err(|e| e.to_string())
+            });
+            let compiled = compiled.as_ref().map_err(|e| format!("it does not compile: {e}"))?;
+            let value = compiled.call(args, 1).map_err(|f| format!("compiled, the call fails: {}", f.message))?;
+            check_close(&first.0, &value, TOLERANCE).map_err(|e| format!("compiled, the value is another: {e}"))?;
+        }
+        Ok(Ok(first))
+    }
+
+    fn shown(&self, stage: &Stage) -> String {
+        iverson::ir::print::print_function(&stage.program, stage.id)
+    }
+}
+
+/// Whether calls are also made of compiled code.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    Interpreter,
+    Compiled,
+}
+
+/// The function by itself, if it calls no other.
+fn alone(program: &Program, id: FunctionId) -> (Program, FunctionId) {
+    fn calls(exp: &Exp) -> bool {
+        let mut found = matches!(exp, Exp::Call(..));
+        exp.for_each_child(&mut |e| found = found || calls(e));
+        found
+    }
+    let function: &Function = program.function(id);
+    match &function.body {
+        Body::Exp(body) if !calls(body) => (Program { vars: program.vars.clone(), functions: vec![function.clone()] }, FunctionId(0)),
+        Body::Exp(_) | Body::Derived { .. } => (program.clone(), id),
+    }
+}
