@@ -23,6 +23,8 @@ def pick(x: [n]f64, k: i64) -> f64 = x[k]
 
 def first(t: (f64, [n]f64)) -> f64 = let (a, b) = t; a * (sum i. b[i])
 
+def weigh(t: (f64, [n]f64), y: f64) -> f64 = let (a, b) = t; a * y * (sum i. b[i])
+
 def roots(x: [n]f64) -> [n]f64 = for i. sqrt(x[i])
 ";
 
@@ -94,7 +96,7 @@ fn floats(shape: &[usize], data: &[f64]) -> Array {
 fn check_says_what_is_wrong() {
     let f = Folder::new();
     let good = f.run(&["check", "p.iv"]);
-    assert_eq!((good.code, good.out.as_str()), (0, "p.iv: 9 definitions checked\n"), "{}", good.err);
+    assert_eq!((good.code, good.out.as_str()), (0, "p.iv: 10 definitions checked\n"), "{}", good.err);
     f.write("bad.iv", "def f(x: [n]f64) -> f64 = y\ndef g(x: f64) -> f64 = x +\n");
     f.run(&["check", "bad.iv"]).fails(&["bad.iv"]);
     f.write("bad.iv", "def f(x: [n]f64) -> f64 = sum i. x[i] * y[i]\n");
@@ -142,6 +144,14 @@ fn derivatives_are_keyed_by_parameter() {
             run(&["hessian", "p.iv", "cubes", "x=[2]", "y=1"]),
             json!({"x": {"x": [[12.0]], "y": [12.0]}, "y": {"x": [12.0], "y": 0.0}})
         );
+        assert_eq!(
+            run(&["hessian", "p.iv", "weigh", "t=(2, [1, 3])", "y=5"]),
+            json!({
+                "t": {"t": [[0.0, [5.0, 5.0]], [[5.0, 5.0], [[0.0, 0.0], [0.0, 0.0]]]], "y": [4.0, [2.0, 2.0]]},
+                "y": {"t": [4.0, [2.0, 2.0]], "y": 0.0}
+            })
+        );
+        assert_eq!(run(&["hessian", "p.iv", "first", "t=(2, [1])"]), json!({"t": {"t": [[0.0, [1.0]], [[1.0], [[0.0]]]]}}));
         assert_eq!(
             run(&["jvp", "p.iv", "dot", "x=[1,2]", "y=[3,4]", "--dir", "x=[1,0]", "--dir", "y=[0,1]"]),
             json!({"value": 11.0, "tangent": 5.0})

@@ -52,15 +52,15 @@ impl Derivative {
             other => panic!("a derivative with a value gives a pair, not {}", other.describe()),
         };
         match self.kind {
-            Kind::Grad | Kind::Hvp => self.keyed(value, &Named::Value),
-            Kind::Hessian => self.keyed(value, &|row| self.keyed(row, &Named::Value)),
+            Kind::Grad | Kind::Hvp => self.keyed(value),
+            Kind::Hessian => self.hessian(source, value),
             Kind::ValueAndGrad => {
                 let (value, grad) = pair(value);
-                Named::record([("value", value.into()), ("grad", self.keyed(grad, &Named::Value))])
+                Named::record([("value", value.into()), ("grad", self.keyed(grad))])
             }
             Kind::Vjp => {
                 let (value, cotangents) = pair(value);
-                Named::record([("value", value.into()), ("cotangents", self.keyed(cotangents, &Named::Value))])
+                Named::record([("value", value.into()), ("cotangents", self.keyed(cotangents))])
             }
             Kind::Jvp => {
                 let (value, tangent) = pair(value);
@@ -74,14 +74,39 @@ impl Derivative {
     }
 
     /// One parameter gives a bare value, several a tuple.
-    fn keyed(&self, value: Value, inner: &dyn Fn(Value) -> Named) -> Named {
+    fn keyed(&self, value: Value) -> Named {
         let parts = match value {
             value if self.names.len() == 1 => vec![value],
             Value::Tuple(parts) => parts,
             other => panic!("a derivative by several parameters gives a tuple, not {}", other.describe()),
         };
         assert_eq!(parts.len(), self.names.len(), "one part for each parameter");
-        Named::Record(self.names.iter().cloned().zip(parts.into_iter().map(inner)).collect())
+        Named::Record(self.names.iter().cloned().zip(parts.into_iter().map(Named::Value)).collect())
+    }
+
+    /// The Jacobian of the gradient has the parameters of the second derivative inside the parts of a tuple parameter;
+    /// here they come first.
+    fn hessian(&self, source: &Source, value: Value) -> Named {
+        fn select(ty: &Type, value: &Value, which: Option<usize>) -> Value {
+            match (ty, value, which) {
+                (Type::Tuple(types), Value::Tuple(parts), _) => {
+                    Value::Tuple(types.iter().zip(parts).map(|(ty, part)| select(ty, part, which)).collect())
+                }
+                (_, Value::Tuple(parts), Some(k)) => parts[k].clone(),
+                (_, value, _) => value.clone(),
+            }
+        }
+        let rows = match value {
+            value if self.names.len() == 1 => vec![value],
+            Value::Tuple(rows) => rows,
+            other => panic!("a hessian by several parameters gives a tuple, not {}", other.describe()),
+        };
+        let row = |(row, param): (&Value, &usize)| {
+            let ty = tangent_type(source, self.of, *param);
+            let column = |k: usize| Named::Value(select(&ty, row, (self.names.len() > 1).then_some(k)));
+            Named::Record(self.names.iter().enumerate().map(|(k, name)| (name.clone(), column(k))).collect())
+        };
+        Named::Record(self.names.iter().cloned().zip(rows.iter().zip(&self.wrt).map(row)).collect())
     }
 
     /// A list over the parts of the result.
@@ -90,7 +115,7 @@ impl Derivative {
             (Type::Tuple(types), Value::Tuple(parts)) => {
                 Named::List(types.iter().zip(parts).map(|(ty, part)| self.jacobian(ty, part)).collect())
             }
-            (_, value) => self.keyed(value, &Named::Value),
+            (_, value) => self.keyed(value),
         }
     }
 
