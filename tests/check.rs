@@ -366,13 +366,21 @@ fn no_program_makes_it_panic() {
 #[test]
 fn deep_nesting_is_an_error_at_most() {
     for text in [
-        format!("def f(x: f64) = {}x", "x + (".repeat(300) + "x" + &")".repeat(300) + " + "),
-        format!("def f(x: f64) = x{}", " + x".repeat(20000)),
-        format!("def f(x: f64) = x{}", " * x".repeat(20000)),
-        format!("def f(x: f64) = {}x", "let y = x; ".repeat(2000)),
-        format!("def f(x: f64) = {}x > 0", "x > 0 and ".repeat(5000)),
+        format!("def f(x: f64) = {}x{}", "x + (".repeat(60), ")".repeat(60)),
+        format!("def f(x: f64) = {}x{}", "(if x > 0 then x else ".repeat(60), ")".repeat(60)),
+        format!("def f(x: f64) = {}x{}", "(sum i in 0..2. x + ".repeat(60), ")".repeat(60)),
+        format!("def f(x: f64) = x{}", " + x".repeat(1900)),
+        format!("def f(x: f64) = x{}", " * x".repeat(1900)),
+        format!("def f(x: f64) = x{}", " * [x > 0]".repeat(1900)),
+        format!("def f(x: f64) = {}x", "let x = x; ".repeat(1900)),
+        format!("def f(x: f64) = {}x > 0", "x > 0 and ".repeat(1900)),
     ] {
-        let (module, _) = parse(0, &text);
-        check(&module);
+        let (module, diagnostics) = parse(0, &text);
+        assert!(diagnostics.is_empty(), "{}", said(&diagnostics, &text));
+        let (_, diagnostics) = check(&module);
+        assert!(diagnostics.iter().all(|d| d.severity == Severity::Warning), "{}", said(&diagnostics, &text));
+    }
+    for text in [format!("def f(x: f64) = x{}", " + x".repeat(20000)), format!("def f(x: f64) = {}x", "(".repeat(20000))] {
+        check(&parse(0, &text).0);
     }
 }

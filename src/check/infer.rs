@@ -10,7 +10,7 @@ use crate::ir::{Exp, Lit, Scalar, Size, Type, Var};
 use crate::syntax::ast::{self, ExpKind, Pattern, TypeExp};
 
 /// Deeper nesting than any person writes; the walk is recursive.
-const DEEPEST: usize = 400;
+const DEEPEST: usize = 4000;
 
 impl<'a> Checker<'a> {
     /// The expression and its type. The hint is what the context wants, where it is known; the type may be another.

@@ -32,8 +32,22 @@ use binders::IndexCell;
 use rustc_hash::{FxHashMap, FxHashSet};
 use scope::Binding;
 
+/// Enough for the deepest tree that the walk accepts.
+const STACK_BYTES: usize = 256 << 20;
+
 /// The program and what is wrong with it. The program may be used only if no diagnostic is an error.
 pub fn check(module: &ast::Module) -> (Program, Vec<Diagnostic>) {
+    // The walk recurses as deep as the tree is high, which the caller's stack may be too small for.
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || walk(module));
+        match thread.expect("a thread can be started").join() {
+            Ok(checked) => checked,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+fn walk(module: &ast::Module) -> (Program, Vec<Diagnostic>) {
     let mut checker = Checker::new(module);
     let order = checker.order();
     for definition in &module.definitions {
