@@ -200,9 +200,13 @@ impl<'a> Checker<'a> {
             Bounds::Axis(size) => self.report_overruns(&cell, &Size::default(), size),
             // A body with errors may have lost the use that gives the range.
             Bounds::Unknown if binding.range.is_none() && self.error_count() == errors => {
+                let end = cell
+                    .offsets
+                    .first()
+                    .map_or("n".to_string(), |(offset, used)| self.describe_size(&used.size.sub(&Size::constant((*offset).max(0)))));
                 self.report(
                     Diagnostic::error(binding.name.span, format!("the range of `{name}` is not known"))
-                        .note(format!("use it as an index (`x[{name}]`), or write the range: `{keyword} {name} in 0..n. …`")),
+                        .note(format!("use it as an index (`x[{name}]`), or write the range: `{keyword} {name} in 0..{end}. …`")),
                 );
             }
             Bounds::Unknown => {}
