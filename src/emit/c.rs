@@ -88,7 +88,7 @@ impl Emitter<'_> {
         self.line("");
         kernel.body.iter().for_each(|s| self.stmt(s));
         self.line("");
-        if kernel.body.iter().any(can_fail) {
+        if kernel.reserves > 0 || kernel.body.iter().any(can_fail) {
             self.depth = 0;
             self.line("iv_done:");
             self.depth = 1;
@@ -368,5 +368,5 @@ impl Emitter<'_> {
 
 /// Whether the statement may end the call.
 fn can_fail(s: &Stmt) -> bool {
-    matches!(s, Stmt::Check(_) | Stmt::Allocate(..)) || s.blocks().iter().any(|b| b.iter().any(can_fail))
+    matches!(s, Stmt::Check(_)) || s.blocks().iter().any(|b| b.iter().any(can_fail))
 }

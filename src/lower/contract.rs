@@ -44,9 +44,46 @@ impl Lowering<'_> {
         let Dest::Array(view) = dest else { return false };
         let (binders, body) = peel(e);
         let axes: Vec<Size> = binders.iter().filter(|b| b.axis.is_some()).map(|b| Size::var(b.var)).collect();
-        if axes.len() != view.shape.len() || axes.len() == binders.len() || !self.is_scalar(body) {
+        if axes.len() != view.shape.len() || !self.is_scalar(body) {
             return false;
         }
+        if axes.len() == binders.len() {
+            return store && self.mapped(&binders, body, view);
+        }
+        self.contraction(binders, body, view, store)
+    }
+
+    /// `for i, j. f(sum k. e)`: the sums first, then `f` of each in place.
+    fn mapped(&mut self, binders: &[Binder], body: &Exp, dest: &View) -> bool {
+        let Some(inner) = inner_sum(body) else { return false };
+        let bound = |v: &Var| self.env.contains_key(v) || binders.iter().any(|b| b.var == *v);
+        if !inner.free_vars().iter().all(bound) {
+            return false;
+        }
+        let (sums, innermost) = peel(inner);
+        let nest: Vec<Binder> = binders.iter().cloned().chain(sums).collect();
+        if nest.len() == binders.len() || !self.contraction(nest, innermost, dest, true) {
+            return false;
+        }
+        self.element(binders, body, inner, &Dest::Array(dest.clone()));
+        true
+    }
+    fn element(&mut self, binders: &[Binder], body: &Exp, inner: &Exp, place: &Dest) {
+        match (binders, place) {
+            ([first, rest @ ..], _) => self.generate(first.var, &first.hi, place, &mut |l, at| l.element(rest, body, inner, at)),
+            ([], Dest::Scalar(Target::Place(buffer, offset))) => {
+                let sum = Expr::Load(*buffer, Box::new(offset.clone()));
+                let sum = self.named("total", sum);
+                self.computed.insert(inner as *const Exp, sum);
+                self.store(body, place);
+                self.computed.remove(&(inner as *const Exp));
+            }
+            _ => panic!("lower: an element is a scalar"),
+        }
+    }
+
+    fn contraction(&mut self, binders: Vec<Binder>, body: &Exp, view: &View, store: bool) -> bool {
+        let axes: Vec<Size> = binders.iter().filter(|b| b.axis.is_some()).map(|b| Size::var(b.var)).collect();
         let facts = self.facts.clone();
         binders.iter().for_each(|b| self.facts.enter(b.var, &b.lo, &b.hi));
         let mut reads = vec![];
@@ -120,7 +157,7 @@ impl Lowering<'_> {
     /// `place`, behind `depth` axes; before any other loop the place is zeroed, and then added to.
     fn ordered(&mut self, order: &[Binder], body: &Exp, place: &Dest, depth: usize, store: bool) {
         match order {
-            [] if store => self.store(body, place),
+            _ if store && order.iter().all(|b| b.axis.is_none()) => self.store(&summed(order, body), place),
             [first, rest @ ..] if first.axis == Some(depth) => {
                 self.generate(first.var, &first.hi, place, &mut |l, inner| l.ordered(rest, body, inner, depth + 1, store))
             }
@@ -139,8 +176,7 @@ impl Lowering<'_> {
         let Some(first) = order.iter().position(|b| b.axis.is_some()) else {
             // Only sums are left: they add up in a local.
             let at = if keys.is_empty() { place.clone() } else { self.dest_at(place, keys) };
-            let total = order.iter().rev().fold(body.clone(), |e, b| Exp::Sum(Box::new(b.range()), Box::new(e)));
-            return self.accumulate(&total, &at);
+            return self.accumulate(&summed(order, body), &at);
         };
         let binder = &order[0];
         let kind = if first == 0 { Order::Independent } else { Order::Accumulation(vec![]) };
@@ -267,6 +303,31 @@ struct Product<'a> {
 impl Binder {
     fn range(&self) -> Range {
         Range { index: self.var, lo: build::size_exp(&self.lo), hi: build::size_exp(&self.hi) }
+    }
+}
+
+fn summed(binders: &[Binder], body: &Exp) -> Exp {
+    binders.iter().rev().fold(body.clone(), |e, b| Exp::Sum(Box::new(b.range()), Box::new(e)))
+}
+
+/// A sum that is sure to be evaluated, among what a scalar expression is made of.
+fn inner_sum(e: &Exp) -> Option<&Exp> {
+    match e {
+        Exp::Sum(..) => Some(e),
+        Exp::Op(_, args) | Exp::Partial(_, _, args) => args.iter().find_map(inner_sum),
+        Exp::Let(_, value, body) => inner_sum(value).or_else(|| inner_sum(body)),
+        Exp::Var(_)
+        | Exp::Lit(_)
+        | Exp::Index(..)
+        | Exp::Singleton(..)
+        | Exp::For(..)
+        | Exp::Reduce(..)
+        | Exp::History(_)
+        | Exp::Guard(..)
+        | Exp::If(..)
+        | Exp::Tuple(_)
+        | Exp::Array(_)
+        | Exp::Call(..) => None,
     }
 }
 

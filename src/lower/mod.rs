@@ -57,6 +57,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
         facts: Facts::of_function(function),
         ranges: FxHashMap::default(),
         bounds: FxHashMap::default(),
+        computed: FxHashMap::default(),
         block: vec![],
         chain: 0,
         chains: 0,
@@ -85,6 +86,8 @@ struct Lowering<'a> {
     ranges: FxHashMap<Var, buffers::Extent>,
     /// How many elements a buffer has at most, known at entry; `None` if it is not.
     bounds: FxHashMap<Buffer, Option<Expr>>,
+    /// Sums that have been computed before their place came (`contract.rs`), by address.
+    computed: FxHashMap<*const Exp, Expr>,
     /// The statements of the block being written.
     block: Vec<Stmt>,
     /// The chain of `let`s being lowered: bodies of `let`s continue it, everything else begins a new one.
@@ -320,7 +323,10 @@ impl<'a> Lowering<'a> {
                 let args = values.into_iter().map(|v| if is_computed(&v) { l.named("operand", v) } else { v }).collect();
                 Expr::Partial(*op, *k, args)
             }
-            Exp::Sum(range, body) => l.sum_value(range, body),
+            Exp::Sum(range, body) => match l.computed.get(&(e as *const Exp)) {
+                Some(value) => value.clone(),
+                None => l.sum_value(range, body),
+            },
             Exp::Reduce(kind, range, body) => l.reduction(*kind, range, body),
             Exp::Guard(p, e) => l.guard_value(p, e),
             Exp::If(p, a, b) => l.if_value(p, a, b),
