@@ -10,7 +10,7 @@
 pub mod poly;
 
 use crate::ir::facts::Facts;
-use crate::ir::{Body, Exp, FunctionId, Lit, Op, Program, Range, Reduction, Scalar, Size, Type, Var, build, print};
+use crate::ir::{Body, Exp, FunctionId, Lit, Op, Program, Range, Reduction, Scalar, Size, Type, Var, Vars, build, print};
 use crate::scalar::CostClass;
 pub use poly::Poly;
 use rustc_hash::FxHashMap;
@@ -213,7 +213,7 @@ impl Walk<'_, '_> {
             }
             Exp::Guard(p, e) => {
                 let condition = self.evaluate(scope, p);
-                let (holds, exact) = scope.test(p);
+                let (holds, exact) = scope.test(&self.analysis.program.vars, p);
                 let mut inner = scope.clone();
                 inner.facts.assume(p);
                 let tally = self.count(&inner, e, usage);
@@ -222,7 +222,7 @@ impl Walk<'_, '_> {
             }
             Exp::If(p, a, b) => {
                 let condition = self.evaluate(scope, p);
-                let (holds, exact) = scope.test(p);
+                let (holds, exact) = scope.test(&self.analysis.program.vars, p);
                 let (mut yes, mut no) = (scope.clone(), scope.clone());
                 yes.facts.assume(p);
                 no.facts.assume_not(p);
@@ -241,14 +241,14 @@ impl Walk<'_, '_> {
                 let mut inner = scope.clone();
                 if let [v] = vars.as_slice() {
                     match &*self.type_of(value) {
-                        Type::Scalar(Scalar::I64) => match scope.int(value) {
+                        Type::Scalar(Scalar::I64) => match scope.int(&self.analysis.program.vars, value) {
                             Some(size) => {
                                 inner.ints.insert(*v, size);
                             }
                             None => inner.unknown.push(*v),
                         },
                         Type::Scalar(Scalar::Bool) => {
-                            if let (condition, true) = scope.test(value) {
+                            if let (condition, true) = scope.test(&self.analysis.program.vars, value) {
                                 inner.bools.insert(*v, condition);
                             }
                         }
@@ -291,7 +291,7 @@ impl Walk<'_, '_> {
     fn looped(&mut self, scope: &Scope, range: &Range, body: impl FnOnce(&mut Self, &Scope) -> Tally) -> Tally {
         let bounds = self.evaluate_all(scope, [&range.lo, &range.hi]);
         let mut inner = scope.clone();
-        let (lo, hi) = (scope.int(&range.lo), scope.int(&range.hi));
+        let (lo, hi) = (scope.int(&self.analysis.program.vars, &range.lo), scope.int(&self.analysis.program.vars, &range.hi));
         if let (Some(lo), Some(hi)) = (&lo, &hi) {
             inner.facts.enter(range.index, lo, hi);
         }
@@ -332,15 +332,17 @@ impl Scope {
     fn size(&self, size: &Size) -> Size {
         size.substitute(&|v| self.ints.get(&v).cloned())
     }
-    /// An integer as a size, unless it depends on data.
-    fn int(&self, exp: &Exp) -> Option<Size> {
+    /// An integer as a size, unless it depends on data. Floats have no size.
+    fn int(&self, vars: &Vars, exp: &Exp) -> Option<Size> {
         let size = self.size(&build::exp_size(exp)?);
-        (!self.unknown.iter().any(|v| size.mentions(*v))).then_some(size)
+        let mut mentioned = vec![];
+        size.variables(&mut mentioned);
+        (mentioned.iter().all(|v| *vars.ty(*v) == Type::I64) && !self.unknown.iter().any(|v| size.mentions(*v))).then_some(size)
     }
 
     /// 1 where the condition holds, else 0, and whether that is so: a condition on data counts as true.
-    fn test(&self, condition: &Exp) -> (Poly, bool) {
-        if let Some(known) = self.facts.decide(condition) {
+    fn test(&self, vars: &Vars, condition: &Exp) -> (Poly, bool) {
+        if let Some(known) = self.facts.decide(vars, condition) {
             return (Poly::constant(known as i64), true);
         }
         let bound = (Poly::one(), false);
@@ -348,8 +350,8 @@ impl Scope {
             Exp::Var(v) => self.bools.get(v).map_or(bound, |p| (p.clone(), true)),
             Exp::Lit(Lit::Bool(b)) => (Poly::constant(*b as i64), true),
             Exp::Op(op, args) => {
-                let both = || (self.test(&args[0]), self.test(&args[1]));
-                let ints = || Some((Poly::from_size(&self.int(&args[0])?), Poly::from_size(&self.int(&args[1])?)));
+                let both = || (self.test(vars, &args[0]), self.test(vars, &args[1]));
+                let ints = || Some((Poly::from_size(&self.int(vars, &args[0])?), Poly::from_size(&self.int(vars, &args[1])?)));
                 let compared = |f: &dyn Fn(Poly, Poly) -> Poly| ints().map_or(bound.clone(), |(a, b)| (f(a, b), true));
                 let at_least = |a: &Poly, b: &Poly| a.sub(b).nonnegative(&self.facts);
                 let equal = |a: &Poly, b: &Poly| a.sub(b).is_null(&self.facts);
@@ -362,7 +364,7 @@ impl Scope {
                         let ((p, p_exact), (q, q_exact)) = both();
                         (p.add(&q).sub(&p.mul(&q)), p_exact && q_exact)
                     }
-                    Op::Not => match self.test(&args[0]) {
+                    Op::Not => match self.test(vars, &args[0]) {
                         (p, true) => (Poly::one().sub(&p), true),
                         (_, false) => bound,
                     },

@@ -116,22 +116,22 @@ impl Facts {
     }
 
     /// Whether a condition on integers is known to hold (`Some(true)`), not to hold (`Some(false)`), or neither.
-    pub fn decide(&self, condition: &Exp) -> Option<bool> {
+    pub fn decide(&self, vars: &Vars, condition: &Exp) -> Option<bool> {
         match condition {
             Exp::Lit(Lit::Bool(b)) => Some(*b),
-            Exp::Op(Op::And, parts) => match (self.decide(&parts[0]), self.decide(&parts[1])) {
+            Exp::Op(Op::And, parts) => match (self.decide(vars, &parts[0]), self.decide(vars, &parts[1])) {
                 (Some(true), Some(true)) => Some(true),
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 _ => None,
             },
-            Exp::Op(Op::Or, parts) => match (self.decide(&parts[0]), self.decide(&parts[1])) {
+            Exp::Op(Op::Or, parts) => match (self.decide(vars, &parts[0]), self.decide(vars, &parts[1])) {
                 (Some(false), Some(false)) => Some(false),
                 (Some(true), _) | (_, Some(true)) => Some(true),
                 _ => None,
             },
-            Exp::Op(Op::Not, parts) => self.decide(&parts[0]).map(|b| !b),
+            Exp::Op(Op::Not, parts) => self.decide(vars, &parts[0]).map(|b| !b),
             _ => {
-                let (a, b, op) = comparison(condition)?;
+                let (a, b, op) = comparison(condition).filter(|_| compares_integers(vars, condition))?;
                 let one = Size::constant(1);
                 let le = |a: &Size, b: &Size| self.prove_nonneg(&b.sub(a));
                 let lt = |a: &Size, b: &Size| self.prove_nonneg(&b.sub(a).sub(&one));
@@ -291,6 +291,17 @@ fn comparison(condition: &Exp) -> Option<(Size, Size, Op)> {
     match condition {
         Exp::Op(op @ (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge), args) => Some((exp_size(&args[0])?, exp_size(&args[1])?, *op)),
         _ => None,
+    }
+}
+
+/// Whether a comparison of what look like sizes is one of integers. Floats look alike, but follow other laws: NaN
+/// compares with nothing, and sums are rounded. (Facts about floats do no harm: no goal about integers meets them.)
+fn compares_integers(vars: &Vars, condition: &Exp) -> bool {
+    match condition {
+        Exp::Var(v) => *vars.ty(*v) == Type::I64,
+        Exp::Lit(lit) => lit.scalar() == Scalar::I64,
+        Exp::Op(_, args) => compares_integers(vars, &args[0]),
+        _ => false,
     }
 }
 

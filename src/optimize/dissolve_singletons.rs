@@ -153,7 +153,7 @@ fn generate(cx: &mut Context, range: Range, around: Vec<Around>, core: Exp, posi
     let mut facts = cx.facts.clone();
     facts.enter_for(t, &axis);
     let conditions = [op2(Op::Le, range.lo, value.clone()), op2(Op::Lt, value, range.hi)];
-    let inner = conditions.into_iter().rev().filter(|c| facts.decide(c) != Some(true)).fold(inner, |e, c| guard(c, e));
+    let inner = conditions.into_iter().rev().filter(|c| facts.decide(cx.vars, c) != Some(true)).fold(inner, |e, c| guard(c, e));
     singleton(before, for_(t, axis, inner), site)
 }
 

@@ -16,7 +16,7 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
                 let _ = p;
                 Ok(*a)
             }
-            p => match cx.facts.decide(&p) {
+            p => match cx.facts.decide(cx.vars, &p) {
                 Some(true) => Ok(*a),
                 Some(false) => Ok(*b),
                 None => Err(if_(p, *a, *b)),
@@ -93,7 +93,7 @@ fn is_scalar(cx: &Context, exp: &Exp) -> bool {
 
 /// Integer arithmetic in normal form, minima and comparisons decided where the facts allow it.
 fn integers(cx: &mut Context, exp: Exp) -> Rewrite {
-    if let Some(known) = cx.facts.decide(&exp) {
+    if let Some(known) = cx.facts.decide(cx.vars, &exp) {
         return Ok(bool(known));
     }
     if let Some(size) = exp_size(&exp) {

@@ -32,7 +32,7 @@ fn guard_of(cx: &mut Context, p: Exp, e: Exp) -> Rewrite {
     if is_zero(&e) {
         return Ok(e);
     }
-    match cx.facts.decide(&p) {
+    match cx.facts.decide(cx.vars, &p) {
         Some(true) => return Ok(e),
         Some(false) => {
             let ty = type_of_exp(cx.vars, &e);
@@ -47,7 +47,7 @@ fn guard_of(cx: &mut Context, p: Exp, e: Exp) -> Rewrite {
             // Parts of a conjunction that are known fall away.
             if let Exp::Op(Op::And, _) = &p {
                 let conditions = conjuncts(&p);
-                let left: Vec<Exp> = conditions.iter().filter(|c| cx.facts.decide(c) != Some(true)).cloned().collect();
+                let left: Vec<Exp> = conditions.iter().filter(|c| cx.facts.decide(cx.vars, c) != Some(true)).cloned().collect();
                 if left.len() < conditions.len() {
                     return Ok(match conjunction(left) {
                         Some(p) => guard(p, e),
