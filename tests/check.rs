@@ -125,9 +125,9 @@ fn operators_on_arrays() {
 fn brackets_guard_their_chains() {
     assert_eq!(shown("def f(a: f64, p: bool, b: f64) = a * [p] * b / 2"), "def f(a: f64, p: bool, b: f64) -> f64 = [p] * a * b / 2.0");
     assert_eq!(shown("def f(i: i64, x: f64) = [i > 0] * [i < 9] * x"), "def f(i: i64, x: f64) -> f64 = [i > 0 and i < 9] * x");
-    assert_eq!(shown("def f(i: i64) = [i > 0]"), "def f(i: i64) -> i64 = [i > 0] * 1");
+    assert_eq!(shown("def f(i: i64) = [i > 0]"), "def f(i: i64) -> i64 = [i > 0]");
     assert_eq!(shown("def f(i: i64) -> f64 = [i > 0] / 3"), "def f(i: i64) -> f64 = [i > 0] * 1.0 / 3.0");
-    assert_eq!(shown("def f(i: i64, x: f64) = x + [i > 0]"), "def f(i: i64, x: f64) -> f64 = x + [i > 0] * 1.0");
+    assert_eq!(shown("def f(i: i64, x: f64) = x + [i > 0]"), "def f(i: i64, x: f64) -> f64 = x + [i > 0]");
     assert_eq!(
         shown("def f(i: i64, x: [n]f64) = [i > 0 and x[i - 1] > 0] * x[i]"),
         "def f(i: i64, x: [n]f64) -> f64 = [i > 0] * ([x[i - 1] > 0.0] * x[i])"
