@@ -1,0 +1,132 @@
+//! Compiled code on disk: found again, made again where it is broken, shared by processes, and what happens without a
+//! compiler or a place to write.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const PROGRAM: &str = "def f(x: [n]f64) -> f64 = sum i. x[i] * x[i]\n";
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("f.iv"), PROGRAM).unwrap();
+        Place { folder }
+    }
+    fn cache(&self) -> std::path::PathBuf {
+        self.folder.path().join("cache")
+    }
+    /// `iverson bench f.iv f`, which says whether the code came from the cache.
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iverson"));
+        command.current_dir(self.folder.path()).env("IVERSON_CACHE", self.cache()).env_remove("CC");
+        command.args(["bench", "f.iv", "f", "x=[1,2,3]", "--runs", "1", "--json"]);
+        command
+    }
+    fn value(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iverson"));
+        command.current_dir(self.folder.path()).env("IVERSON_CACHE", self.cache()).env_remove("CC");
+        command.args(["run", "f.iv", "f", "x=[1,2,3]", "--json"]);
+        command
+    }
+    fn entries(&self) -> Vec<std::path::PathBuf> {
+        let Ok(found) = std::fs::read_dir(self.cache()) else { return vec![] };
+        let mut paths: Vec<_> = found.map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        paths
+    }
+}
+
+fn from_cache(output: &Output) -> bool {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    report["cached"].as_bool().unwrap()
+}
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn code_is_found_again_and_broken_code_is_made_again() {
+    let place = Place::new();
+    assert!(!from_cache(&place.command().output().unwrap()));
+    assert!(from_cache(&place.command().output().unwrap()));
+    let [entry] = place.entries().try_into().unwrap();
+    let whole = std::fs::read(&entry).unwrap();
+    let broken: [&[u8]; 4] = [b"", b"not a library", &whole[..whole.len() / 2], &whole[..whole.len() - 1]];
+    for bytes in broken {
+        std::fs::write(&entry, bytes).unwrap();
+        assert!(!from_cache(&place.command().output().unwrap()), "an entry of {} bytes", bytes.len());
+        assert!(from_cache(&place.command().output().unwrap()));
+    }
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 1;
+    std::fs::write(&entry, &changed).unwrap();
+    assert!(!from_cache(&place.command().output().unwrap()));
+    assert_eq!(place.entries(), [entry], "nothing else is left behind");
+}
+
+#[test]
+fn processes_may_compile_at_once() {
+    let place = Place::new();
+    let running: Vec<_> = (0..4).map(|_| place.value().stdout(std::process::Stdio::piped()).spawn().unwrap()).collect();
+    for child in running {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "14.0");
+    }
+    assert_eq!(place.entries().len(), 1);
+}
+
+#[test]
+fn a_missing_compiler_is_an_error_with_a_remedy() {
+    let place = Place::new();
+    let output = place.value().env("CC", "/nonexistent/cc").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let message = text(&output);
+    assert!(message.contains("the C compiler `/nonexistent/cc`, named by CC, was not found"), "{message}");
+    for remedy in ["install gcc or clang", "set the variable CC", "--target interpret"] {
+        assert!(message.contains(remedy), "{message}");
+    }
+    let output = place.value().env_remove("CC").env("PATH", "/nonexistent").output().unwrap();
+    assert!(text(&output).contains("no C compiler was found"), "{}", text(&output));
+    let output = place.value().env("PATH", "/nonexistent").args(["--target", "interpret"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "14.0");
+}
+
+#[test]
+fn a_compiler_that_fails_leaves_the_code_to_look_at() {
+    let place = Place::new();
+    let output = place.value().env("CC", "false").output().unwrap();
+    let message = text(&output);
+    assert!(message.contains("the C compiler rejected the code made for this program"), "{message}");
+    let kept = message.split("the code is in ").nth(1).unwrap().split_whitespace().next().unwrap();
+    assert!(std::fs::read_to_string(kept).unwrap().contains("iv_f"), "{message}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_does_not_matter() {
+    let place = Place::new();
+    // A file stands where the folder should be.
+    std::fs::write(place.cache(), "").unwrap();
+    let output = place.value().output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "14.0", "{}", text(&output));
+    assert!(Path::new(&place.cache()).is_file());
+}
+
+#[test]
+fn a_compiler_without_openmp_will_do() {
+    let place = Place::new();
+    let script = place.folder.path().join("plain-cc");
+    std::fs::write(
+        &script,
+        "#!/bin/sh\nfor a in \"$@\"; do [ \"$a\" = -fopenmp ] && { echo 'no openmp' >&2; exit 1; }; done\nexec cc \"$@\"\n",
+    )
+    .unwrap();
+    std::process::Command::new("chmod").args(["+x", script.to_str().unwrap()]).status().unwrap();
+    let output = place.value().env("CC", &script).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "14.0", "{}", text(&output));
+}
