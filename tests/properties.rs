@@ -1,37 +1,180 @@
+//! Random well-typed programs through the whole compiler.
+//!
+//! `IVERSON_FUZZ=N` sets how many programs there are, `IVERSON_SEED=S` checks the program of one seed alone and says more.
+//! The programs together have every construct in every construct that the grammar allows; the matrix is printed
+//! (`--nocapture`).
+
 mod generator;
 mod harness;
-use generator::{grow::grow, matrix::Matrix};
+
+use generator::grow::grow;
+use generator::matrix::Matrix;
+use generator::shrink::shrink;
+use generator::{Generated, Random, Ty};
+use harness::derivatives::Modes;
+use harness::stages::Target;
+use iverson::types::Lit;
+use iverson::value::{Array, Data, Value};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+/// As many as fill the matrix.
+const DEFAULT_COUNT: u64 = 520;
+/// Every so many programs are also compiled, and differentiated twice.
+const COMPILED_EVERY: u64 = 20;
+const NESTED_EVERY: u64 = 8;
+/// Programs that fail are made smaller with at most so many tries.
+const TRIES: usize = 400;
 
 #[test]
-fn parse_all() {
+fn random_programs_mean_the_same_everywhere() {
+    let variable = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let count = variable("IVERSON_FUZZ").unwrap_or(DEFAULT_COUNT);
+    let only = variable("IVERSON_SEED");
+
     let mut matrix = Matrix::new();
-    let mut failures = 0;
-    for seed in 0..600 {
-        let p = grow(seed, &matrix);
-        matrix.add(&p);
-        let text = p.text();
-        let bad = match harness::load(&text) {
-            Err(e) => Some(e),
-            Ok(program) => harness::sound(&program).err(),
-        };
-        if let Some(e) = bad {
-            failures += 1;
-            let small = generator::shrink::shrink(&p, 300, |q| match harness::load(&q.text()) {
-                Err(_) => harness::load(&text).is_err(),
-                Ok(program) => harness::sound(&program).is_err(),
+    let mut programs = vec![];
+    for seed in 0..only.map_or(count, |seed| seed + 1) {
+        let program = grow(seed, &matrix);
+        matrix.add(&program);
+        programs.push((seed, program));
+    }
+    if let Some(seed) = only {
+        programs.retain(|(s, _)| *s == seed);
+        println!("{}", programs[0].1.text());
+    } else {
+        println!("{}", matrix.table());
+        assert!(count < DEFAULT_COUNT || matrix.empty().is_empty(), "no program has {:?}", matrix.empty());
+    }
+
+    programs.reverse();
+    let work = Mutex::new(programs);
+    let failures = Mutex::new(vec![]);
+    // The panics of programs that are being made smaller are not news.
+    std::panic::set_hook(Box::new(|_| {}));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, |n| n.get()) {
+            scope.spawn(|| {
+                loop {
+                    let Some((seed, program)) = work.lock().unwrap().pop() else { return };
+                    if let Err(message) = check(seed, &program) {
+                        failures.lock().unwrap().push((seed, program, message));
+                        if failures.lock().unwrap().len() >= 400 {
+                            work.lock().unwrap().clear();
+                        }
+                    }
+                }
             });
-            if failures < 8 {
-                let e = match harness::load(&small.text()) {
-                    Err(e) => e,
-                    Ok(q) => harness::sound(&q).unwrap_err(),
-                };
-                println!("seed {seed}\n{}\n{e}\n", small.text());
-            }
         }
-        if matrix.empty().is_empty() {
-            println!("{seed} programs");
-            break;
+    });
+    let mut failures = failures.into_inner().unwrap();
+    failures.sort_by_key(|(_, program, _)| program.text().len());
+    let report: Vec<String> = failures
+        .iter()
+        .take(std::env::var("SHOW").ok().and_then(|v| v.parse().ok()).unwrap_or(3))
+        .map(|(seed, program, message)| smallest(*seed, program, message))
+        .collect();
+    let _ = std::panic::take_hook();
+    let seeds: Vec<String> = failures.iter().map(|(seed, _, _)| seed.to_string()).collect();
+    assert!(failures.is_empty(), "{} programs fail (seeds {}):\n\n{}", failures.len(), seeds.join(", "), report.join("\n\n"));
+}
+
+/// The failing program made small, with what is wrong with it.
+fn smallest(seed: u64, program: &Generated, message: &str) -> String {
+    let kind = complaint(message);
+    let small = shrink(program, TRIES, |p| check(seed, p).is_err_and(|e| complaint(&e) == kind));
+    let message = check(seed, &small).err().unwrap_or_else(|| message.to_string());
+    format!("seed {seed}:\n{}\n{message}", small.text())
+}
+
+/// What kind of failure a message is about: its first line without numbers and names.
+fn complaint(message: &str) -> String {
+    let line = message.lines().next().unwrap_or("").split(':').take(2).collect::<Vec<_>>().join(":");
+    line.chars().filter(|c| !c.is_ascii_digit() && !matches!(c, '.' | '-' | 'e')).collect()
+}
+
+/// Everything that must hold of a program; a panic is a failure.
+fn check(seed: u64, program: &Generated) -> Result<(), String> {
+    match catch_unwind(AssertUnwindSafe(|| check_all(seed, program))) {
+        Ok(result) => result,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+            Err(format!("panic: {}", text.unwrap_or_default()))
         }
     }
-    assert_eq!(failures, 0);
+}
+
+fn check_all(seed: u64, generated: &Generated) -> Result<(), String> {
+    let mut text = generated.text();
+    let nested = seed % NESTED_EVERY == 0 || std::env::var("IVERSON_SEED").is_ok();
+    let compiled = seed % COMPILED_EVERY == 0 || std::env::var("IVERSON_SEED").is_ok();
+    if nested {
+        text += &gradient_definition(generated);
+    }
+    let program = harness::load(&text).map_err(|e| format!("the checker complains:\n{e}"))?;
+    harness::sound(&program).map_err(|e| format!("the program {e}"))?;
+    let target = if compiled { Target::Compiled } else { Target::Interpreter };
+    let main = program.find("f").ok_or("the program has no `f`")?;
+    let modes = Modes::new(&program, main)?.ok_or("`f` has floats")?;
+    // Of nothing, `max` and `min` are infinite, and what infinities meet in is not the same in every order.
+    let infinite = ["max i", "min i"].iter().any(|binder| text.contains(binder));
+    for (n, m) in [(3, 2), (1, 4), (0, 0)] {
+        if infinite && n == 0 {
+            continue;
+        }
+        modes.check(&arguments(generated, seed, n, m), target).map_err(|e| format!("{e}\n(n = {n}, m = {m})"))?;
+    }
+    if nested {
+        let gradient = program.find("gradient").ok_or("the program has no `gradient`")?;
+        let modes = Modes::new(&program, gradient)?.ok_or("gradients have floats")?;
+        let mut args = arguments(generated, seed, 2, 2);
+        let Ok((value, _)) = iverson::interpret::call(&program_without_derivatives(&program, main), main, &args) else { return Ok(()) };
+        args.extend(harness::direction(&value, 5));
+        modes.check(&args, target).map_err(|e| format!("nested: {e}"))?;
+    }
+    Ok(())
+}
+
+/// With every derived function that `f` needs defined.
+fn program_without_derivatives(program: &iverson::ir::Program, id: iverson::ir::FunctionId) -> iverson::ir::Program {
+    iverson::pipeline::prepare(program, id, Some("inline"))
+}
+
+/// `gradient(x, .., seed)`: the adjoints of `f`, to be differentiated again.
+fn gradient_definition(generated: &Generated) -> String {
+    let main = generated.main();
+    let params: Vec<String> = main.params.iter().map(|(name, ty)| format!("{name}: {}", ty.text())).collect();
+    let names: Vec<&str> = main.params.iter().map(|(name, _)| name.as_str()).collect();
+    let adjoints: Vec<String> = main.params.iter().filter(|(_, ty)| ty.has_float()).map(|(_, ty)| ty.text()).collect();
+    format!(
+        "def gradient({}, seed: {}) -> ({}) =\n  let (value, adjoints) = vjp(f, ({}), seed); adjoints\n",
+        params.join(", "),
+        main.result.text(),
+        adjoints.join(", "),
+        names.join(", ")
+    )
+}
+
+/// Random arguments of these sizes.
+fn arguments(generated: &Generated, seed: u64, n: i64, m: i64) -> Vec<Value> {
+    let mut random = Random(seed ^ 0x5eed);
+    let sizes = [("n", n), ("m", m)];
+    let params = generated.main().params.iter();
+    params
+        .map(|(_, ty)| match ty {
+            Ty::F64 => Value::Scalar(Lit::F64(random.float())),
+            Ty::I64 => Value::Scalar(Lit::I64(random.below(7) as i64 - 2)),
+            Ty::Floats(dims) => {
+                let shape: Vec<usize> = dims.iter().map(|d| d.value(&sizes) as usize).collect();
+                let data = (0..shape.iter().product::<usize>()).map(|_| random.float()).collect();
+                Value::Array(Array { shape, data: Data::F64(data) })
+            }
+            Ty::Places(at, to) => {
+                let count = at.value(&sizes) as usize;
+                let data = (0..count).map(|_| random.below(to.value(&sizes) as usize) as i64).collect();
+                Value::Array(Array { shape: vec![count], data: Data::I64(data) })
+            }
+            Ty::Place(_) | Ty::Bool | Ty::Tuple(_) => unreachable!("no parameter has this type"),
+        })
+        .collect()
 }

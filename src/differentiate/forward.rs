@@ -5,11 +5,13 @@
 
 use super::rules;
 use super::scope::{Scope, Statement};
+use crate::ir::facts::Facts;
 use crate::ir::*;
 use rustc_hash::FxHashMap;
 
 pub struct Forward<'a> {
     pub vars: &'a mut Vars,
+    pub facts: Facts,
     tangents: FxHashMap<Var, Exp>,
 }
 
@@ -21,8 +23,8 @@ pub struct Linearised {
 }
 
 impl<'a> Forward<'a> {
-    pub fn new(vars: &'a mut Vars) -> Forward<'a> {
-        Forward { vars, tangents: FxHashMap::default() }
+    pub fn new(vars: &'a mut Vars, facts: Facts) -> Forward<'a> {
+        Forward { vars, facts, tangents: FxHashMap::default() }
     }
 
     /// The tangent of an atom (or of a free expression of integers, which has none).

@@ -63,7 +63,7 @@ pub fn differentiate(program: &mut Program, id: FunctionId) {
                 let parts = take_apart(vars, *t, &mut entry);
                 tangents.extend(float_leaves(vars, &leaves[*k]).into_iter().zip(parts));
             }
-            let mut cx = Forward::new(vars);
+            let mut cx = Forward::new(vars, Facts::of_function(&derived));
             for (v, t) in tangents {
                 cx.set_tangent(v, Exp::Var(t));
             }

@@ -2,6 +2,9 @@
 //!
 //! Functions are matched by name, derived functions by what they are derived from. Sites and spans do not count, sizes
 //! are compared as axes, all NaNs are one. `sum i in 0..p` equals `sum i in 0..max(0, p)`, as the axes do.
+//!
+//! Where `q` could fail, a reader takes `p and q` for `if p then q else false`, and `[p and q] * e` for a guard in a guard.
+//! These count as equal too: they differ only in whether `q` is evaluated where `p` decides.
 
 use super::build::exp_size;
 use super::print::print_exp_untyped;
@@ -163,10 +166,31 @@ impl Pairing<'_> {
                     true
                 }
             }
+            (Exp::Op(Op::And, ps), Exp::If(c, a, b)) | (Exp::If(c, a, b), Exp::Op(Op::And, ps))
+                if **b == build::bool(false) && can_fail(a) =>
+            {
+                let read = [(**c).clone(), (**a).clone()];
+                if matches!(x, Exp::If(..)) { self.lists(&read, ps)? } else { self.lists(ps, &read)? }
+            }
+            (Exp::Op(Op::Or, ps), Exp::If(c, a, b)) | (Exp::If(c, a, b), Exp::Op(Op::Or, ps))
+                if **a == build::bool(true) && can_fail(b) =>
+            {
+                let read = [(**c).clone(), (**b).clone()];
+                if matches!(x, Exp::If(..)) { self.lists(&read, ps)? } else { self.lists(ps, &read)? }
+            }
             (Exp::Guard(p, a), Exp::Guard(q, b)) => {
-                self.exps(p, q)?;
-                self.exps(a, b)?;
-                true
+                if self.exps(p, q).is_ok() {
+                    self.exps(a, b)?;
+                    true
+                } else {
+                    let ((ps, a), (qs, b)) = (conditions(x), conditions(y));
+                    if ps.len() != qs.len() || !ps[1..].iter().any(|p| can_fail(p)) {
+                        return Err(self.difference("the conditions differ", x, y));
+                    }
+                    ps.iter().zip(&qs).try_for_each(|(p, q)| self.exps(p, q))?;
+                    self.exps(a, b)?;
+                    true
+                }
             }
             (Exp::If(p, a, b), Exp::If(q, c, d)) => {
                 self.exps(p, q)?;
@@ -192,6 +216,50 @@ impl Pairing<'_> {
     fn difference(&self, what: &str, x: &Exp, y: &Exp) -> String {
         format!("{what}:\n  {}\nand\n  {}", print_exp_untyped(self.a, x), print_exp_untyped(self.b, y))
     }
+}
+
+/// The conditions of guards in guards, conjunctions taken apart, and what they guard.
+fn conditions(exp: &Exp) -> (Vec<&Exp>, &Exp) {
+    fn conjuncts<'e>(p: &'e Exp, out: &mut Vec<&'e Exp>) {
+        match p {
+            Exp::Op(Op::And, ps) => ps.iter().for_each(|p| conjuncts(p, out)),
+            Exp::If(p, q, no) if **no == build::bool(false) => {
+                conjuncts(p, out);
+                conjuncts(q, out);
+            }
+            other => out.push(other),
+        }
+    }
+    let mut all = vec![];
+    let mut rest = exp;
+    while let Exp::Guard(p, e) = rest {
+        conjuncts(p, &mut all);
+        rest = e;
+    }
+    (all, rest)
+}
+
+/// Whether evaluating the expression could be an error.
+fn can_fail(exp: &Exp) -> bool {
+    let own = match exp {
+        Exp::Index(..) | Exp::Singleton(..) | Exp::Call(..) => true,
+        Exp::Reduce(kind, ..) => matches!(kind, Reduction::ArgMax | Reduction::ArgMin),
+        Exp::Op(op, _) => op.cases().iter().any(|case| op.can_fail(case.args())),
+        Exp::Var(_)
+        | Exp::Lit(_)
+        | Exp::Partial(..)
+        | Exp::For(..)
+        | Exp::Sum(..)
+        | Exp::History(_)
+        | Exp::Guard(..)
+        | Exp::If(..)
+        | Exp::Let(..)
+        | Exp::Tuple(_)
+        | Exp::Array(_) => false,
+    };
+    let mut found = own;
+    exp.for_each_child(&mut |e| found = found || can_fail(e));
+    found
 }
 
 /// `x[i][j]` is `x[i, j]`.

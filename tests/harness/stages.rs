@@ -19,7 +19,8 @@ pub struct Stages {
 }
 
 struct Stage {
-    pass: String,
+    /// The pass that made it, and those after it that changed nothing.
+    passes: Vec<String>,
     program: Program,
     id: FunctionId,
 }
@@ -30,7 +31,7 @@ impl Stages {
         sound(program)?;
         let mut stages = Stages { all: vec![], compiled: OnceCell::new() };
         if !program.functions.iter().any(|f| matches!(f.body, Body::Derived { .. })) {
-            stages.all.push(Stage { pass: "check".to_string(), program: program.clone(), id });
+            stages.all.push(Stage { passes: vec!["check".to_string()], program: program.clone(), id });
         }
         let mut wrong = None;
         pipeline::prepare_observed(program, id, None, &mut |pass, program| {
@@ -40,11 +41,11 @@ impl Stages {
             let (program, id) = alone(program, id);
             let same = stages.all.last().is_some_and(|last| last.program.function(last.id).body == program.function(id).body);
             if same {
-                stages.all.last_mut().expect("there is a last stage").pass = pass.to_string();
+                stages.all.last_mut().expect("there is a last stage").passes.push(pass.to_string());
                 return;
             }
             wrong = sound(&program).err().map(|e| format!("after {pass}, the program {e}"));
-            stages.all.push(Stage { pass: pass.to_string(), program, id });
+            stages.all.push(Stage { passes: vec![pass.to_string()], program, id });
         });
         match wrong {
             Some(wrong) => Err(wrong),
@@ -58,7 +59,7 @@ impl Stages {
     }
     /// The stage up to which bounds on operations hold.
     pub fn bounded(&self) -> (&Program, FunctionId) {
-        let stage = self.all.iter().rfind(|s| s.pass == pipeline::LAST_BOUNDED_PASS);
+        let stage = self.all.iter().rfind(|s| s.passes.iter().any(|p| p == pipeline::LAST_BOUNDED_PASS));
         stage.map_or_else(|| self.last(), |s| (&s.program, s.id))
     }
 
@@ -70,10 +71,10 @@ impl Stages {
             match (interpret::call(&stage.program, stage.id, args), &first) {
                 (Ok(found), None) => first = Some(found),
                 (Ok((value, _)), Some((wanted, _))) => check_close(wanted, &value, TOLERANCE)
-                    .map_err(|e| format!("after {}, the value is another: {e}\n{}", stage.pass, self.shown(stage)))?,
+                    .map_err(|e| format!("after {}, the value is another: {e}\n{}", stage.passes[0], self.shown(stage)))?,
                 (Err(failure), None) => return Ok(Err(failure)),
                 (Err(failure), Some(_)) => {
-                    return Err(format!("after {}, the call fails: {}\n{}", stage.pass, failure.message, self.shown(stage)));
+                    return Err(format!("after {}, the call fails: {}\n{}", stage.passes[0], failure.message, self.shown(stage)));
                 }
             }
         }

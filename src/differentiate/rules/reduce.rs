@@ -14,10 +14,11 @@ use super::super::forward::Forward;
 use super::super::reverse::Reverse;
 use super::super::scope::Statement;
 use crate::ir::build::*;
+use crate::ir::facts::Facts;
 use crate::ir::*;
 
 pub fn forward(cx: &mut Forward, y: Var, kind: Reduction, range: Range, body: Exp, out: &mut Vec<Statement>) {
-    let (elements, size) = array_of(&range, &body);
+    let (elements, size) = array_of(&cx.facts, &range, &body);
     let Some(elements_tan) = cx.tangent(&Exp::Var(elements)) else {
         out.push((vec![y], Exp::Reduce(kind, Box::new(range), Box::new(body))));
         return;
@@ -40,7 +41,7 @@ pub fn forward(cx: &mut Forward, y: Var, kind: Reduction, range: Range, body: Ex
 }
 
 pub fn reverse(cx: &mut Reverse, y: Var, kind: Reduction, range: Range, body: Exp, y_adj: Exp) -> Vec<Statement> {
-    let (elements, size) = array_of(&range, &body);
+    let (elements, size) = array_of(&cx.facts, &range, &body);
     let mut forward = vec![];
     match kind {
         Reduction::Prod => {
@@ -61,11 +62,13 @@ pub fn reverse(cx: &mut Reverse, y: Var, kind: Reduction, range: Range, body: Ex
     forward
 }
 
-/// The array that a reduction in named form runs over, and its size.
-fn array_of(range: &Range, body: &Exp) -> (Var, Size) {
+/// The array that a reduction in named form runs over, and its number of elements, which is not negative.
+fn array_of(facts: &Facts, range: &Range, body: &Exp) -> (Var, Size) {
+    let size = exp_size(&range.hi).expect("a size");
+    let size = if facts.prove_nonneg(&size) { size } else { Size::constant(0).maximum(&size) };
     match body {
         Exp::Index(array, keys, _) if keys.as_slice() == [Exp::Var(range.index)] => match **array {
-            Exp::Var(v) => (v, exp_size(&range.hi).expect("a size")),
+            Exp::Var(v) => (v, size),
             _ => panic!("differentiate: a read is of a variable"),
         },
         _ => panic!("differentiate: a reduction runs over an array"),
