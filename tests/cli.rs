@@ -25,6 +25,8 @@ def first(t: (f64, [n]f64)) -> f64 = let (a, b) = t; a * (sum i. b[i])
 
 def weigh(t: (f64, [n]f64), y: f64) -> f64 = let (a, b) = t; a * y * (sum i. b[i])
 
+def bins(k: i64, w: [n]f64) -> [k]f64 = sum i. {i -> w[i]}
+
 def roots(x: [n]f64) -> [n]f64 = for i. sqrt(x[i])
 ";
 
@@ -96,7 +98,7 @@ fn floats(shape: &[usize], data: &[f64]) -> Array {
 fn check_says_what_is_wrong() {
     let f = Folder::new();
     let good = f.run(&["check", "p.iv"]);
-    assert_eq!((good.code, good.out.as_str()), (0, "p.iv: 10 definitions checked\n"), "{}", good.err);
+    assert_eq!((good.code, good.out.as_str()), (0, "p.iv: 11 definitions checked\n"), "{}", good.err);
     f.write("bad.iv", "def f(x: [n]f64) -> f64 = y\ndef g(x: f64) -> f64 = x +\n");
     f.run(&["check", "bad.iv"]).fails(&["bad.iv"]);
     f.write("bad.iv", "def f(x: [n]f64) -> f64 = sum i. x[i] * y[i]\n");

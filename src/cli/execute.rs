@@ -5,7 +5,7 @@ use super::options::{Execution, Target};
 use super::source::Source;
 use iverson::ir::{FunctionId, Program};
 use iverson::value::{Error, Value};
-use iverson::{interpret, pipeline, runtime};
+use iverson::{bind, interpret, pipeline, runtime};
 use std::io::Write;
 use std::time::Instant;
 
@@ -53,7 +53,12 @@ impl Executable {
     /// Native code writes over the last result where its shape is right.
     pub fn call_into(&self, source: &Source, values: &[Value], result: &mut Option<Value>) -> Result<(), Failure> {
         let outcome = match &self.engine {
-            Engine::Interpreter(program, id) => interpret::call(program, *id, values).map(|(value, _)| *result = Some(value)),
+            Engine::Interpreter(program, id) => {
+                // The interpreter takes all the memory that the result needs, so that is tried before.
+                let sizes = bind::sizes(program, *id, values)?;
+                Value::zero(&program.function(*id).result, &|v| sizes.get(&v).copied()).map_err(|e| e.about("the result"))?;
+                interpret::call(program, *id, values).map(|(value, _)| *result = Some(value))
+            }
             Engine::Native(compiled) => compiled.call_into(values, result, self.threads).map(|_| ()),
         };
         outcome.map_err(|failure| Failure::diagnostics(&[failure.diagnostic()], &source.sources))
