@@ -133,7 +133,7 @@ impl Derivative {
             let mut mine = dirs.iter().filter(|(n, _)| n == name);
             let value = match (mine.next(), mine.next()) {
                 (Some(_), Some(_)) => return Err(Failure::message(format!("the {what} is given twice"))),
-                (Some((_, text)), None) => Some(wanted.convert(&read(&what, text)?)?),
+                (Some((_, text)), None) => Some(wanted.convert(read(&what, text)?)?),
                 (None, _) => given.in_files(&format!("d_{name}"), &wanted)?,
             };
             values.push(match value {
@@ -153,7 +153,7 @@ impl Derivative {
         let name = |v: Var| source.program.vars.name(v).to_string();
         let wanted = Wanted { what: "seed", ty: &ty, name: &name };
         let value = match seed {
-            Some(text) => Some(wanted.convert(&read("seed", text)?)?),
+            Some(text) => Some(wanted.convert(read("seed", text)?)?),
             None => given.in_files("seed", &wanted)?,
         };
         match value {

@@ -37,8 +37,9 @@ impl Given {
         let values = bind::arguments(program, id, &mut |name, ty| {
             let what = format!("argument `{name}`");
             let wanted = Wanted { what: &what, ty, name: &name_of };
-            match self.arguments.iter().find(|(n, _)| n == name) {
-                Some((_, tree)) => wanted.convert(tree).map(Some),
+            // Taken out, since it may be large.
+            match self.arguments.iter().position(|(n, _)| n == name) {
+                Some(k) => wanted.convert(self.arguments.swap_remove(k).1).map(Some),
                 None => self.in_files(name, &wanted),
             }
         });

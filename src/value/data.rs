@@ -45,7 +45,7 @@ impl DataFile {
     pub fn get(&mut self, name: &str, wanted: &Wanted) -> Result<Option<Value>, Error> {
         let path = self.path().display().to_string();
         match self.tree(name, wanted.ty)? {
-            Some(tree) => wanted.convert(&tree).map(Some).map_err(|e| e.note(format!("the value is from {path}"))),
+            Some(tree) => wanted.convert(tree).map(Some).map_err(|e| e.note(format!("the value is from {path}"))),
             None => Ok(None),
         }
     }

@@ -132,8 +132,8 @@ mod tests {
         ]);
         let json: Json = serde_json::from_str(&to_string(&v)).unwrap();
         let wanted = Wanted { what: "x", ty: &ty, name: &|v| format!("{v:?}") };
-        assert_eq!(wanted.convert(&tree(&json)), Ok(v));
-        assert!(wanted.convert(&tree(&serde_json::json!([[["a"]], 1, [true]]))).unwrap_err().message.contains("the text \"a\""));
-        assert!(wanted.convert(&tree(&serde_json::json!({"a": 1}))).unwrap_err().message.contains("got an object"));
+        assert_eq!(wanted.convert(tree(&json)), Ok(v));
+        assert!(wanted.convert(tree(&serde_json::json!([[["a"]], 1, [true]]))).unwrap_err().message.contains("the text \"a\""));
+        assert!(wanted.convert(tree(&serde_json::json!({"a": 1}))).unwrap_err().message.contains("got an object"));
     }
 }

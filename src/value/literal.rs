@@ -207,7 +207,7 @@ mod tests {
 
     fn convert(text: &str, ty: &Type) -> Result<Value, String> {
         let name = |v: Var| ["n", "m"][v.0 as usize].to_string();
-        read(text).and_then(|t| Wanted { what: "argument `x`", ty, name: &name }.convert(&t)).map_err(|e| e.to_string())
+        read(text).and_then(|t| Wanted { what: "argument `x`", ty, name: &name }.convert(t)).map_err(|e| e.to_string())
     }
     fn array(rank: u32, scalar: Scalar) -> Type {
         Type::array((0..rank).map(|k| Size::var(Var(k))).collect(), scalar)

@@ -46,31 +46,31 @@ impl Wanted<'_> {
         self.error(format!("expected {}, got {given}", self.ty.describe(self.name)))
     }
 
-    pub fn convert(&self, tree: &Tree) -> Result<Value, Error> {
+    pub fn convert(&self, tree: Tree) -> Result<Value, Error> {
         match self.ty {
             Type::Scalar(s) => match tree {
-                Tree::Scalar(lit) => self.scalar(*lit, *s).map(Value::Scalar),
+                Tree::Scalar(lit) => self.scalar(lit, *s).map(Value::Scalar),
                 Tree::Array(a) if a.rank() == 0 => self.scalar(a.data.get(0), *s).map(Value::Scalar),
-                Tree::Fill(fill, shape) if shape.is_empty() => self.fill(*fill, shape, *s).map(Value::from),
-                _ => Err(self.mismatch(&tree.describe())),
+                Tree::Fill(fill, shape) if shape.is_empty() => self.fill(fill, &shape, *s).map(Value::from),
+                other => Err(self.mismatch(&other.describe())),
             },
             Type::Array(axes, s) => {
                 let array = match tree {
                     Tree::Array(a) if a.rank() == axes.len() => self.array(a, *s)?,
-                    Tree::Fill(fill, shape) if shape.len() == axes.len() => self.fill(*fill, shape, *s)?,
-                    Tree::List(_) => self.nested(tree, *s)?,
-                    _ => return Err(self.mismatch(&tree.describe())),
+                    Tree::Fill(fill, shape) if shape.len() == axes.len() => self.fill(fill, &shape, *s)?,
+                    Tree::List(_) => self.nested(&tree, *s)?,
+                    other => return Err(self.mismatch(&other.describe())),
                 };
                 Ok(Value::Array(array))
             }
             Type::Tuple(types) => match tree {
                 Tree::Tuple(parts) | Tree::List(parts) if parts.len() == types.len() => {
-                    let convert = |(k, (part, ty)): (usize, (&Tree, &Type))| {
+                    let convert = |(k, (part, ty)): (usize, (Tree, &Type))| {
                         Wanted { what: &format!("{}, part {k}", self.what), ty, name: self.name }.convert(part)
                     };
-                    parts.iter().zip(types).enumerate().map(convert).collect::<Result<_, _>>().map(Value::Tuple)
+                    parts.into_iter().zip(types).enumerate().map(convert).collect::<Result<_, _>>().map(Value::Tuple)
                 }
-                _ => Err(self.mismatch(&tree.describe())),
+                other => Err(self.mismatch(&other.describe())),
             },
         }
     }
@@ -88,13 +88,13 @@ impl Wanted<'_> {
         }
     }
 
-    fn array(&self, array: &Array, wanted: Scalar) -> Result<Array, Error> {
-        let data = match (&array.data, wanted) {
+    fn array(&self, array: Array, wanted: Scalar) -> Result<Array, Error> {
+        let data = match (array.data, wanted) {
             (Data::I64(v), Scalar::F64) => Data::F64(v.iter().map(|x| *x as f64).collect()),
-            (data, wanted) if data.scalar() == wanted => data.clone(),
+            (data, wanted) if data.scalar() == wanted => data,
             (data, _) => return Err(self.mismatch(&format!("{} of {}", describe_dimensions(&array.shape), data.scalar().name()))),
         };
-        Ok(Array { shape: array.shape.clone(), data })
+        Ok(Array { shape: array.shape, data })
     }
 
     fn fill(&self, fill: Fill, shape: &[usize], scalar: Scalar) -> Result<Array, Error> {
