@@ -118,15 +118,15 @@ mod tests {
             std::fs::write(&bad, &bytes[..end]).unwrap();
             assert!(Archive::open(&bad).and_then(|mut a| a.read("x")).is_err(), "{end}");
         }
-        let mut noticed = 0;
-        for at in (0..bytes.len()).step_by(5) {
+        // A changed element is always noticed; a change elsewhere never panics.
+        let first = bytes.windows(16).position(|w| w[..8] == 0f64.to_le_bytes() && w[8..] == 1f64.to_le_bytes()).unwrap();
+        for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 0x55;
             std::fs::write(&bad, &changed).unwrap();
             let read = Archive::open(&bad).and_then(|mut a| a.read("x"));
-            noticed += usize::from(!matches!(read, Ok(Some(_))));
+            assert!(!(first..first + 480).contains(&at) || read.is_err(), "{at}");
         }
-        assert!(noticed > bytes.len() * 9 / 50, "{noticed} of {}", bytes.len());
     }
 
     #[test]
