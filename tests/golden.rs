@@ -381,7 +381,7 @@ fn convert(program: &Program, param: iverson::types::Var, text: &str) -> Result<
     let name = |v| program.vars.name(v).to_string();
     let what = format!("argument `{}`", program.vars.name(param));
     let wanted = Wanted { what: &what, ty: program.vars.ty(param), name: &name };
-    wanted.convert(&tree).map_err(|e| format!("{e:?}"))
+    wanted.convert(tree).map_err(|e| format!("{e:?}"))
 }
 
 /// Twelve digits: machines differ in the last bits of functions.
