@@ -56,7 +56,9 @@ fn walk(module: &ast::Module) -> (Program, Vec<Diagnostic>) {
     for k in order {
         checker.body(k);
     }
-    (checker.program, checker.diagnostics)
+    let mut diagnostics = checker.diagnostics;
+    diagnostics.sort_by_key(|d| d.labels.first().map(|label| label.span));
+    (checker.program, diagnostics)
 }
 
 /// An IR expression and its type; no type where an error was reported.

@@ -138,6 +138,13 @@ impl<'a> Checker<'a> {
             }
             return None;
         }
+        // Definitions are no sizes, and may not have been read yet.
+        let mut called = vec![];
+        messages::called_names(axis, &mut called);
+        if called.iter().any(|(name, _)| self.functions.contains_key(name)) {
+            self.report_no_size(axis);
+            return None;
+        }
         let Typed { exp, ty } = self.infer(axis, Some(&Type::I64));
         let ty = ty?;
         if ty != Type::I64 {
@@ -147,11 +154,15 @@ impl<'a> Checker<'a> {
         }
         let size = exp_size(&exp);
         if size.is_none() {
-            self.report(Diagnostic::error(axis.span, "this is no size").note(
-                "sizes are made of integer variables and literals by `+ - * div mod`, `min` and `max`; bind anything else with `let` first",
-            ));
+            self.report_no_size(axis);
         }
         size
+    }
+
+    fn report_no_size(&mut self, axis: &ast::Exp) {
+        let note =
+            "sizes are made of integer variables and literals by `+ - * div mod`, `min` and `max`; bind anything else with `let` first";
+        self.report(Diagnostic::error(axis.span, "this is no size").note(note));
     }
 
     /// The type of a definition's body as its result: in its sizes and `i64` parameters alone.
