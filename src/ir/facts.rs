@@ -3,7 +3,9 @@
 //! A fact is a polynomial that is at least zero. Facts come from index ranges (`i - lo >= 0`, `hi - 1 - i >= 0`), sizes
 //! (`n >= 0`), guards, and definitions. To prove `g >= 0`, a term that could make `g` negative is cancelled by a
 //! multiple of a fact (`g = g' + c * fact * monomial`, with `c` and the monomial at least zero), until only terms that
-//! cannot be negative are left. The search is bounded, so a proof may be missed but never invented.
+//! cannot be negative are left. Where that fails, a variable with a lower bound is replaced by the bound plus a new
+//! variable that is at least zero (`a >= b + 1` gives `a = b + 1 + s`), which proves polynomials of any degree once all
+//! coefficients are positive. The searches are bounded, so a proof may be missed but never invented.
 
 use super::build::exp_size;
 use super::*;
@@ -165,7 +167,48 @@ impl Facts {
         let mut facts = self.clone();
         facts.explain_atoms(goal);
         let mut effort = EFFORT;
-        facts.search(goal, DEPTH, &mut effort)
+        if facts.search(goal, DEPTH, &mut effort) {
+            return true;
+        }
+        let (goal, known) = (exact_quotients(goal), facts.known.iter().map(exact_quotients).collect());
+        let mut effort = EFFORT;
+        goal.degree() > 1 && Facts { known }.search_by_slack(&goal, 0, &mut effort)
+    }
+
+    /// Replaces variables by their lower bounds plus new variables, until no coefficient is negative.
+    fn search_by_slack(&self, goal: &Size, depth: u32, effort: &mut usize) -> bool {
+        if self.worst_term(goal).is_none() {
+            return true;
+        }
+        let mut vars = vec![];
+        goal.variables(&mut vars);
+        vars.sort();
+        vars.dedup();
+        for v in vars {
+            for fact in &self.known {
+                let bound = Size::var(v).sub(fact);
+                // A bound is of use if it is above zero somewhere.
+                if bound.mentions(v) || bound.degree() > 1 || !bound.terms().any(|(_, c)| c > 0) {
+                    continue;
+                }
+                if *effort == 0 {
+                    return false;
+                }
+                *effort -= 1;
+                let slack = Var(u32::MAX - depth);
+                let value = bound.add(&Size::var(slack));
+                let put = |s: &Size| s.substitute(&|w| (w == v).then(|| value.clone()));
+                let mut known: Vec<Size> = self.known.iter().map(put).filter(|f| f.as_constant().is_none()).collect();
+                known.push(Size::var(slack));
+                let mut next = Facts { known };
+                // What holds anyway says nothing new, but for the signs of variables.
+                next.known = next.known.iter().filter(|f| f.as_var().is_some() || next.worst_term(f).is_some()).cloned().collect();
+                if next.search_by_slack(&put(goal), depth + 1, effort) {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     fn search(&self, goal: &Size, depth: usize, effort: &mut usize) -> bool {
@@ -272,6 +315,9 @@ impl Facts {
                 }
                 Atom::Div(a, b) => {
                     if let Some(d) = b.as_constant().filter(|d| *d > 0) {
+                        if always_divides(a, d) {
+                            add(here.scale(d).sub(a));
+                        }
                         add(a.sub(&here.scale(d)));
                         add(here.scale(d).add(&Size::constant(d - 1)).sub(a));
                     }
@@ -285,6 +331,40 @@ impl Facts {
             }
         }
     }
+}
+
+/// Whether a polynomial in variables is a multiple of `d` for all integers: tried for all remainders.
+fn always_divides(size: &Size, d: i64) -> bool {
+    let mut vars = vec![];
+    size.variables(&mut vars);
+    vars.sort();
+    vars.dedup();
+    let plain = size.terms().all(|(m, _)| m.iter().all(|a| matches!(a, Atom::Var(_))));
+    let cases = (d as usize).checked_pow(vars.len() as u32).filter(|c| *c <= 64);
+    let (true, Some(cases)) = (plain, cases) else { return false };
+    (0..cases).all(|case| {
+        let value = |v: Var| vars.iter().position(|w| *w == v).map(|k| (case / (d as usize).pow(k as u32) % d as usize) as i64);
+        size.evaluate(&value).is_some_and(|x| x % d == 0)
+    })
+}
+
+/// A positive multiple of the size in which quotients that leave no remainder are multiplied out.
+fn exact_quotients(size: &Size) -> Size {
+    let found = size.terms().flat_map(|(m, _)| m.iter()).find_map(|atom| match atom {
+        Atom::Div(a, b) => b.as_constant().filter(|d| *d > 0 && always_divides(a, *d)).map(|d| (atom.clone(), (**a).clone(), d)),
+        _ => None,
+    });
+    let Some((atom, whole, d)) = found else { return size.clone() };
+    let mut result = Size::default();
+    for (m, c) in size.terms() {
+        let count = m.iter().filter(|a| **a == atom).count();
+        if count > 1 {
+            return size.clone();
+        }
+        let rest = m.iter().filter(|a| **a != atom).fold(Size::constant(c), |p, a| p.mul(&atom_size(a)));
+        result = result.add(&if count == 1 { rest.mul(&whole) } else { rest.scale(d) });
+    }
+    exact_quotients(&result)
 }
 
 fn comparison(condition: &Exp) -> Option<(Size, Size, Op)> {
@@ -356,6 +436,22 @@ mod tests {
         // n >= 1 is known where i runs below n
         assert!(facts.prove_nonneg(&n.sub(&c(1))));
         assert!(!facts.prove_nonneg(&n.sub(&c(2))));
+    }
+
+    #[test]
+    fn proves_places_in_packed_triangles() {
+        let (d, a, b) = (v(0), v(1), v(2));
+        let mut facts = Facts::default();
+        facts.assume_nonneg(d.clone());
+        facts.enter(Var(1), &c(0), &d);
+        facts.enter(Var(2), &c(0), &a);
+        let size = d.mul(&d.add(&c(1))).div(&c(2));
+        let column = b.mul(&d.scale(2).sub(&b).sub(&c(1))).div(&c(2));
+        let key = d.add(&column).add(&a).sub(&b).sub(&c(1));
+        assert!(facts.prove_nonneg(&size.sub(&a).sub(&c(1))));
+        assert!(facts.prove_nonneg(&key));
+        assert!(facts.prove_nonneg(&size.sub(&key).sub(&c(1))));
+        assert!(!facts.prove_nonneg(&size.sub(&key).sub(&c(2))));
     }
 
     #[test]

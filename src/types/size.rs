@@ -74,6 +74,11 @@ impl Size {
         }
     }
 
+    /// The largest number of atoms multiplied in a term.
+    pub fn degree(&self) -> usize {
+        self.terms.keys().map(Vec::len).max().unwrap_or(0)
+    }
+
     pub fn add(&self, other: &Size) -> Size {
         let mut terms = self.terms.clone();
         for (m, c) in &other.terms {
