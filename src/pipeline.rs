@@ -5,7 +5,7 @@
 //! Every pass takes a program to a program of the same meaning; `observe` sees the program after each.
 
 use crate::differentiate::{differentiate, partials};
-use crate::ir::facts::Facts;
+use crate::ir::facts::{Facts, Proofs};
 use crate::ir::*;
 use crate::optimize::Context;
 use crate::optimize::dissolve_singletons::dissolve_singletons;
@@ -19,6 +19,7 @@ use crate::optimize::simplify::simplify;
 use crate::optimize::solve_predicates::solve_predicates;
 use crate::optimize::split_sums::split_sums;
 use crate::optimize::store_or_recompute::store_or_recompute;
+use rustc_hash::FxHashSet;
 
 /// One step on an expression.
 type Pass = fn(&mut Context, Exp) -> Exp;
@@ -59,101 +60,115 @@ pub fn prepare(program: &Program, id: FunctionId, until: Option<&str>) -> Progra
 
 /// As `prepare`; `observe` is shown the program after every pass that ran, with the pass's name.
 pub fn prepare_observed(program: &Program, id: FunctionId, until: Option<&str>, observe: &mut dyn FnMut(&str, &Program)) -> Program {
-    let mut program = program.clone();
-    for callee in callees(&program, id) {
-        define(&mut program, callee);
-    }
-    if matches!(program.function(id).body, Body::Derived { .. }) {
-        define(&mut program, id);
-    }
-    observe("differentiate", &program);
-    if until == Some("differentiate") {
-        return program;
-    }
-    inline(&mut program, id);
-    observe("inline", &program);
-    if until == Some("inline") {
-        return program;
-    }
-    if settle_observed(&mut program, id, until, observe) {
-        return program;
-    }
-    for (name, pass) in FINISH {
-        run(&mut program, id, *pass);
-        observe(name, &program);
-        if until == Some(name) {
-            return program;
-        }
-        settle_observed(&mut program, id, None, observe);
-    }
-    for (name, pass) in LAST {
-        run(&mut program, id, *pass);
-        observe(name, &program);
-    }
-    program
+    let mut compiler = Compiler { program: program.clone(), defined: FxHashSet::default(), proofs: Proofs::default() };
+    compiler.prepare(id, until, observe);
+    compiler.program
 }
 
 /// Rounds after which settling stops in any case.
 const ROUNDS: usize = 12;
 
-/// Settles a function. Asked to stop after one of the passes, it does so after the pass's first run (the last of the
-/// passes: once all is settled) and says that it stopped.
-fn settle_observed(program: &mut Program, id: FunctionId, until: Option<&str>, observe: &mut dyn FnMut(&str, &Program)) -> bool {
-    for _ in 0..ROUNDS {
-        let mut changed = false;
-        for (name, pass) in SETTLE {
-            changed |= run(program, id, *pass);
-            observe(name, program);
-            if until == Some(name) && *name != LAST_BOUNDED_PASS {
-                return true;
+/// The program being compiled, with what is worth remembering between passes.
+struct Compiler {
+    program: Program,
+    /// Functions that are call-free and settled.
+    defined: FxHashSet<FunctionId>,
+    proofs: Proofs,
+}
+
+impl Compiler {
+    fn prepare(&mut self, id: FunctionId, until: Option<&str>, observe: &mut dyn FnMut(&str, &Program)) {
+        for callee in callees(&self.program, id) {
+            self.define(callee);
+        }
+        if matches!(self.program.function(id).body, Body::Derived { .. }) {
+            self.define(id);
+        }
+        observe("differentiate", &self.program);
+        if until == Some("differentiate") {
+            return;
+        }
+        inline(&mut self.program, id);
+        observe("inline", &self.program);
+        if until == Some("inline") || self.settle_observed(id, until, observe) {
+            return;
+        }
+        for (name, pass) in FINISH {
+            self.run(id, *pass);
+            observe(name, &self.program);
+            if until == Some(name) {
+                return;
+            }
+            self.settle_observed(id, None, observe);
+        }
+        for (name, pass) in LAST {
+            self.run(id, *pass);
+            observe(name, &self.program);
+        }
+    }
+
+    /// Settles a function. Asked to stop after one of the passes, it does so after the pass's first run (the last of the
+    /// passes: once all is settled) and says that it stopped.
+    fn settle_observed(&mut self, id: FunctionId, until: Option<&str>, observe: &mut dyn FnMut(&str, &Program)) -> bool {
+        for _ in 0..ROUNDS {
+            let mut changed = false;
+            for (name, pass) in SETTLE {
+                changed |= self.run(id, *pass);
+                observe(name, &self.program);
+                if until == Some(name) && *name != LAST_BOUNDED_PASS {
+                    return true;
+                }
+            }
+            if !changed {
+                break;
             }
         }
-        if !changed {
-            break;
+        until == Some(LAST_BOUNDED_PASS)
+    }
+
+    /// Makes a function call-free and settled, so that it can be called, inlined or differentiated.
+    fn define(&mut self, id: FunctionId) {
+        if !self.defined.insert(id) {
+            return;
         }
+        for callee in callees(&self.program, id) {
+            self.define(callee);
+        }
+        match self.program.function(id).body {
+            Body::Derived { .. } => differentiate(&mut self.program, id),
+            Body::Exp(_) => inline(&mut self.program, id),
+        }
+        self.settle(id);
     }
-    until == Some(LAST_BOUNDED_PASS)
-}
 
-/// Makes a function call-free and settled, so that it can be called, inlined or differentiated.
-fn define(program: &mut Program, id: FunctionId) {
-    for callee in callees(program, id) {
-        define(program, callee);
-    }
-    match program.function(id).body {
-        Body::Derived { .. } => differentiate(program, id),
-        Body::Exp(_) => inline(program, id),
-    }
-    settle(program, id);
-}
-
-/// Simplification, dissolving and hoisting to a fixed point: all that runs between two differentiations. Fusion would
-/// undo what was saved.
-fn settle(program: &mut Program, id: FunctionId) {
-    for _ in 0..ROUNDS {
-        let mut changed = false;
-        for (name, pass) in SETTLE {
-            if !["fuse", "split_sums"].contains(name) {
-                changed |= run(program, id, *pass);
+    /// Simplification, dissolving and hoisting to a fixed point: all that runs between two differentiations. Fusion
+    /// would undo what was saved.
+    fn settle(&mut self, id: FunctionId) {
+        for _ in 0..ROUNDS {
+            let mut changed = false;
+            for (name, pass) in SETTLE {
+                if !["fuse", "split_sums"].contains(name) {
+                    changed |= self.run(id, *pass);
+                }
+            }
+            changed |= self.run(id, hoist);
+            if !changed {
+                break;
             }
         }
-        changed |= run(program, id, hoist);
-        if !changed {
-            break;
-        }
     }
-}
 
-/// Runs a pass on a function's body; says whether it changed anything.
-fn run(program: &mut Program, id: FunctionId, pass: Pass) -> bool {
-    let function = &program.functions[id.0 as usize];
-    let facts = Facts::of_function(function);
-    let Body::Exp(body) = function.body.clone() else { return false };
-    let mut cx = Context { vars: &mut program.vars, facts, changed: false };
-    let body = pass(&mut cx, body);
-    let changed = cx.changed;
-    program.functions[id.0 as usize].body = Body::Exp(body);
-    changed
+    /// Runs a pass on a function's body; says whether it changed anything.
+    fn run(&mut self, id: FunctionId, pass: Pass) -> bool {
+        let function = &self.program.functions[id.0 as usize];
+        let facts = Facts::of_function_with(function, &self.proofs);
+        let Body::Exp(body) = function.body.clone() else { return false };
+        let mut cx = Context { vars: &mut self.program.vars, facts, changed: false };
+        let body = pass(&mut cx, body);
+        let changed = cx.changed;
+        self.program.functions[id.0 as usize].body = Body::Exp(body);
+        changed
+    }
 }
 
 fn expand_partials(cx: &mut Context, exp: Exp) -> Exp {

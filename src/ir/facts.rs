@@ -10,11 +10,23 @@
 use super::build::exp_size;
 use super::*;
 use crate::types::size::{Atom, Monomial};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     known: Vec<Size>,
+    /// For each fact a fingerprint of it and all before it: what proofs are remembered by.
+    fingerprints: Vec<u128>,
+    proofs: Proofs,
 }
+
+/// Goals tried before, and whether they were proven. Variables keep their meaning in all passes over a program, so what
+/// was found under the same facts holds again.
+#[derive(Clone, Debug, Default)]
+pub struct Proofs(Rc<RefCell<FxHashMap<(u128, Size), bool>>>);
 
 /// How many steps a proof may try in all, and how long one chain of cancellations may be.
 const EFFORT: usize = 400;
@@ -23,7 +35,11 @@ const DEPTH: usize = 7;
 impl Facts {
     /// The facts at the entry of a function: its sizes are not negative.
     pub fn of_function(f: &Function) -> Facts {
-        let mut facts = Facts::default();
+        Facts::of_function_with(f, &Proofs::default())
+    }
+    /// The same, with proofs remembered from earlier passes.
+    pub fn of_function_with(f: &Function, proofs: &Proofs) -> Facts {
+        let mut facts = Facts { proofs: proofs.clone(), ..Facts::default() };
         f.sizes.iter().for_each(|n| facts.assume_nonneg(Size::var(*n)));
         facts
     }
@@ -31,8 +47,23 @@ impl Facts {
     pub fn assume_nonneg(&mut self, size: Size) {
         self.explain_atoms(&size);
         if size.as_constant().is_none() && !self.known.contains(&size) {
-            self.known.push(size);
+            self.push(size);
         }
+    }
+    fn push(&mut self, fact: Size) {
+        let before = self.fingerprints.last().copied().unwrap_or(0);
+        let half = |seed: u64| {
+            let mut hasher = DefaultHasher::new();
+            (seed, before, &fact).hash(&mut hasher);
+            hasher.finish()
+        };
+        self.fingerprints.push((half(1) as u128) << 64 | half(2) as u128);
+        self.known.push(fact);
+    }
+    fn of(known: impl IntoIterator<Item = Size>) -> Facts {
+        let mut facts = Facts::default();
+        known.into_iter().for_each(|f| facts.push(f));
+        facts
     }
 
     /// Remembers how much is known, to forget what is learnt after it.
@@ -41,6 +72,7 @@ impl Facts {
     }
     pub fn reset(&mut self, mark: usize) {
         self.known.truncate(mark);
+        self.fingerprints.truncate(mark);
     }
 
     /// The facts inside a binder: `lo <= index < hi`.
@@ -164,15 +196,28 @@ impl Facts {
     }
 
     pub fn prove_nonneg(&self, goal: &Size) -> bool {
+        if let Some(c) = goal.as_constant() {
+            return c >= 0;
+        }
+        let key = (self.fingerprints.last().copied().unwrap_or(0), goal.clone());
+        if let Some(known) = self.proofs.0.borrow().get(&key) {
+            return *known;
+        }
+        let found = self.prove(goal);
+        self.proofs.0.borrow_mut().insert(key, found);
+        found
+    }
+
+    fn prove(&self, goal: &Size) -> bool {
         let mut facts = self.clone();
         facts.explain_atoms(goal);
         let mut effort = EFFORT;
         if facts.search(goal, DEPTH, &mut effort) {
             return true;
         }
-        let (goal, known) = (exact_quotients(goal), facts.known.iter().map(exact_quotients).collect());
+        let (goal, facts) = (exact_quotients(goal), Facts::of(facts.known.iter().map(exact_quotients)));
         let mut effort = EFFORT;
-        goal.degree() > 1 && Facts { known }.search_by_slack(&goal, 0, &mut effort)
+        goal.degree() > 1 && facts.search_by_slack(&goal, 0, &mut effort)
     }
 
     /// Replaces variables by their lower bounds plus new variables, until no coefficient is negative.
@@ -200,9 +245,10 @@ impl Facts {
                 let put = |s: &Size| s.substitute(&|w| (w == v).then(|| value.clone()));
                 let mut known: Vec<Size> = self.known.iter().map(put).filter(|f| f.as_constant().is_none()).collect();
                 known.push(Size::var(slack));
-                let mut next = Facts { known };
                 // What holds anyway says nothing new, but for the signs of variables.
-                next.known = next.known.iter().filter(|f| f.as_var().is_some() || next.worst_term(f).is_some()).cloned().collect();
+                let all = Facts { known, ..Facts::default() };
+                let known = all.known.iter().filter(|f| f.as_var().is_some() || all.worst_term(f).is_some()).cloned().collect();
+                let next = Facts { known, ..Facts::default() };
                 if next.search_by_slack(&put(goal), depth + 1, effort) {
                     return true;
                 }
@@ -299,7 +345,7 @@ impl Facts {
             let here = atom_size(&atom);
             let mut add = |fact: Size| {
                 if fact.as_constant().is_none() && !self.known.contains(&fact) {
-                    self.known.push(fact.clone());
+                    self.push(fact.clone());
                     self.explain_atoms(&fact);
                 }
             };
