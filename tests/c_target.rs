@@ -187,3 +187,23 @@ fn scratch_of_varying_size() {
     );
     check_text("def f(x: [n]f64) -> [n, n]f64 = for i. let z = for j. x[i] * x[j]; let s = sum j. z[j]; for j. z[j] / s", SIZES);
 }
+
+/// Adjoints of arrays that are free in a nest of loops leave every level without being built there.
+#[test]
+fn adjoints_pass_through_levels() {
+    check_text(
+        "def f(A: [n, m]f64, x: [m]f64) -> f64 =
+           sum i. let a = sum j. A[i, j] * x[j];
+             a * (sum j. let b = a + sin(A[i, j]);
+               b * (sum l in 0..j + 1. let c = b * x[l];
+                 c + (sum q. exp(c * A[q, l] * 0.1)) * a))",
+        &[(0, 0), (1, 1), (3, 2), (4, 5)],
+    );
+    check_text(
+        "def f(A: [n, m]f64, x: [m]f64) -> f64 =
+           sum i. let a = sum j. let b = x[j] * A[i, j];
+               if b > 0.3 then b * (sum l. A[i, l] * b) else sin(b);
+             a * a",
+        &[(0, 0), (1, 1), (3, 2), (4, 5)],
+    );
+}

@@ -34,6 +34,21 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("columns", "def f(A: [n, m]f64) -> f64 = sum j. let c = A[:, j]; (sum i. c[i]) * (sum i. c[i] * c[i])"),
     ("slices", "def f(x: [n]f64) -> f64 = let a = x[1..n]; let b = x[0..n - 1]; sum i. a[i] * b[i]"),
     ("pairs", "def f(x: [n]f64) -> f64 = sum i. let (s, c) = (sin(x[i]), cos(x[i])); s * c + (if s > c then s else c * c)"),
+    (
+        "imperfect nest",
+        "def f(A: [n, m]f64, x: [m]f64) -> f64 =
+           sum i. let a = sum j. A[i, j] * x[j];
+             a * (sum j. let b = a + sin(A[i, j]);
+               b * (sum l in 0..j + 1. let c = b * x[l];
+                 c + (sum q. exp(c * A[q, l] * 0.1)) * a))",
+    ),
+    (
+        "branches in loops",
+        "def f(A: [n, m]f64, x: [m]f64) -> f64 =
+           sum i. let a = sum j. let b = x[j] * A[i, j];
+               if b > 0.3 then b * (sum l. A[i, l] * b) else sin(b);
+             a * a",
+    ),
     ("largest row", "def f(A: [n, m]f64) -> f64 = max i. sum j. A[i, j]^2"),
     (
         "matrix chain",

@@ -9,6 +9,7 @@
 
 pub mod poly;
 
+use crate::ir::destination::{Path, passed_on};
 use crate::ir::facts::Facts;
 use crate::ir::{Body, Exp, FunctionId, Lit, Op, Program, Range, Reduction, Scalar, Size, Type, Var, Vars, build, print};
 use crate::scalar::CostClass;
@@ -102,14 +103,27 @@ struct Scope {
     bools: FxHashMap<Var, Poly>,
     /// Integers bound by `let` that depend on data.
     unknown: Vec<Var>,
+    /// Variables that were added into a destination when they were bound (`ir/destination.rs`).
+    passed: Vec<Var>,
 }
 
 /// What becomes of an expression's value.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, PartialEq)]
 enum Use {
     Evaluated,
     /// Added into a destination.
     Added,
+    /// Of a tuple's parts, some are evaluated and some added.
+    Parts(Vec<Use>),
+}
+
+impl Use {
+    fn part(&self, k: usize) -> &Use {
+        match self {
+            Use::Parts(parts) => &parts[k],
+            Use::Evaluated | Use::Added => self,
+        }
+    }
 }
 
 impl<'a> Analysis<'a> {
@@ -121,7 +135,7 @@ impl<'a> Analysis<'a> {
         let Body::Exp(body) = &f.body else { panic!("cost: `{}` is a derivative that has not been defined yet", f.name) };
         let scope = Scope { facts: Facts::of_function(f), ..Scope::default() };
         let mut walk = Walk { analysis: self, exact: true };
-        let tally = walk.count(&scope, body, Use::Evaluated);
+        let tally = walk.count(&scope, body, &Use::Evaluated);
         let result = (tally, walk.exact);
         self.functions.insert(id, result.clone());
         result
@@ -140,22 +154,23 @@ impl Walk<'_, '_> {
     }
 
     fn evaluate(&mut self, scope: &Scope, exp: &Exp) -> Tally {
-        self.count(scope, exp, Use::Evaluated)
+        self.count(scope, exp, &Use::Evaluated)
     }
     fn evaluate_all<'e>(&mut self, scope: &Scope, exps: impl IntoIterator<Item = &'e Exp>) -> Tally {
         exps.into_iter().fold(Tally::default(), |t, e| t.add(&self.evaluate(scope, e)))
     }
 
-    fn count(&mut self, scope: &Scope, exp: &Exp, usage: Use) -> Tally {
+    fn count(&mut self, scope: &Scope, exp: &Exp, usage: &Use) -> Tally {
         // What does not distribute over adding is evaluated, then added.
-        let added = |me: &mut Self, tally: Tally| match usage {
-            Use::Evaluated => tally,
-            Use::Added => {
-                let ty = me.type_of(exp);
-                tally.add(&Tally::additions(me.floats(scope, &ty)))
-            }
+        let added = |me: &mut Self, tally: Tally| {
+            let ty = me.type_of(exp);
+            tally.add(&Tally::additions(me.added(scope, &ty, usage)))
         };
         match exp {
+            // A written zero is not added.
+            _ if build::is_zero(exp) => Tally::default(),
+            // Was added where it belongs when it was bound.
+            Exp::Var(v) if scope.passed.contains(v) => Tally::default(),
             Exp::Var(_) | Exp::Lit(_) => added(self, Tally::default()),
             Exp::Op(op, args) => match &*self.type_of(&args[0]) {
                 Type::Scalar(first) => {
@@ -166,7 +181,7 @@ impl Walk<'_, '_> {
                 }
                 Type::Array(..) | Type::Tuple(_) => {
                     let first = self.count(scope, &args[0], usage);
-                    first.add(&self.count(scope, &args[1], Use::Added))
+                    first.add(&self.count(scope, &args[1], &Use::Added))
                 }
             },
             Exp::Partial(_, _, operands) => {
@@ -179,7 +194,8 @@ impl Walk<'_, '_> {
             }
             Exp::Singleton(keys, value, _) => {
                 let tally = self.evaluate_all(scope, keys.iter().map(|(k, _)| k));
-                tally.add(&self.count(scope, value, usage))
+                let usage = if *usage == Use::Evaluated { Use::Evaluated } else { Use::Added };
+                tally.add(&self.count(scope, value, &usage))
             }
             Exp::For(index, size, body) => {
                 let size = scope.size(size);
@@ -188,7 +204,7 @@ impl Walk<'_, '_> {
                 let tally = self.count(&inner, body, usage);
                 self.sum(scope, *index, &Poly::zero(), &Poly::from_size(&size), tally)
             }
-            Exp::Sum(range, body) => self.looped(scope, range, |me, inner| me.count(inner, body, Use::Added)),
+            Exp::Sum(range, body) => self.looped(scope, range, |me, inner| me.count(inner, body, &Use::Added)),
             Exp::Reduce(kind, range, body) => {
                 let scalar = self.type_of(body).scalar().expect("reductions are of scalars");
                 let step = match kind {
@@ -237,8 +253,18 @@ impl Walk<'_, '_> {
                 condition.add(&branches)
             }
             Exp::Let(vars, value, body) => {
-                let bound = self.evaluate(scope, value);
+                let added = |path: Option<Path>| match path.map(|path| path.iter().fold(usage, |u, k| u.part(*k))) {
+                    Some(Use::Added) => Use::Added,
+                    Some(Use::Evaluated | Use::Parts(_)) | None => Use::Evaluated,
+                };
+                let uses: Vec<Use> = passed_on(&self.analysis.program.vars, vars, body).into_iter().map(added).collect();
                 let mut inner = scope.clone();
+                inner.passed.extend(vars.iter().zip(&uses).filter(|(_, u)| **u == Use::Added).map(|(v, _)| *v));
+                let bound = match uses.as_slice() {
+                    [one] => self.count(scope, value, one),
+                    _ if uses.contains(&Use::Added) => self.count(scope, value, &Use::Parts(uses)),
+                    _ => self.evaluate(scope, value),
+                };
                 if let [v] = vars.as_slice() {
                     match &*self.type_of(value) {
                         Type::Scalar(Scalar::I64) => match scope.int(&self.analysis.program.vars, value) {
@@ -261,7 +287,7 @@ impl Walk<'_, '_> {
                 self.forget(&inner.unknown[scope.unknown.len()..], &body);
                 bound.add(&body)
             }
-            Exp::Tuple(parts) => parts.iter().fold(Tally::default(), |t, e| t.add(&self.count(scope, e, usage))),
+            Exp::Tuple(parts) => parts.iter().enumerate().fold(Tally::default(), |t, (k, e)| t.add(&self.count(scope, e, usage.part(k)))),
             Exp::Array(items) => {
                 let tally = self.evaluate_all(scope, items);
                 added(self, tally)
@@ -306,6 +332,18 @@ impl Walk<'_, '_> {
 
     fn sum(&mut self, scope: &Scope, index: Var, lo: &Poly, hi: &Poly, tally: Tally) -> Tally {
         tally.map(|p| p.sum(index, lo, hi, &scope.facts))
+    }
+
+    /// How many floats of a value of this type are added.
+    fn added(&mut self, scope: &Scope, ty: &Type, usage: &Use) -> Poly {
+        match (usage, ty) {
+            (Use::Evaluated, _) => Poly::zero(),
+            (Use::Added, _) => self.floats(scope, ty),
+            (Use::Parts(uses), Type::Tuple(types)) => {
+                types.iter().zip(uses).fold(Poly::zero(), |sum, (t, u)| sum.add(&self.added(scope, t, u)))
+            }
+            (Use::Parts(_), Type::Scalar(_) | Type::Array(..)) => panic!("cost: several variables name a tuple"),
+        }
     }
 
     /// How many floats a value of this type holds.

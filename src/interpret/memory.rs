@@ -160,6 +160,12 @@ impl Layout {
             Layout::Tuple(parts) => Layout::Tuple(parts.into_iter().map(|p| p.with_axis(n)).collect()),
         }
     }
+    pub fn parts(self) -> Vec<Layout> {
+        match self {
+            Layout::Tuple(parts) => parts,
+            Layout::Leaf(..) => panic!("interpret: several variables name a tuple"),
+        }
+    }
     pub fn zero(&self) -> Val {
         match self {
             Layout::Leaf(shape, scalar) if shape.is_empty() => Val::Scalar(Lit::zero(*scalar)),
@@ -200,6 +206,10 @@ impl Place {
             Place::Tuple(parts) => parts,
             Place::Leaf { .. } => panic!("interpret: a tuple is added to an array"),
         }
+    }
+    /// The part of a part of a tuple.
+    pub fn part(&self, path: &[usize]) -> Place {
+        path.iter().fold(self, |place, k| &place.parts()[*k]).clone()
     }
     /// The size of an axis.
     pub fn axis(&self, k: usize) -> usize {

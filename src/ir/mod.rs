@@ -22,6 +22,7 @@
 //! A binder over a tuple acts on each part: `for i. (a, b)` is two arrays, `sum i. (a, b)` two sums.
 
 pub mod build;
+pub mod destination;
 pub mod facts;
 pub mod equal;
 pub mod print;

@@ -17,6 +17,9 @@ pub(super) struct Then<'a> {
 impl Lowering<'_> {
     /// Binds variables for what follows.
     pub fn bind(&mut self, vars: &[Var], value: &Exp, then: Then) {
+        vars.iter().for_each(|v| {
+            self.passed.remove(v);
+        });
         match value {
             // let x = (let y = a; b); c  is  let y = a; let x = b; c
             Exp::Let(inner, first, rest) => {
@@ -79,12 +82,12 @@ impl Lowering<'_> {
         self.define(var, &dest);
     }
 
-    fn define(&mut self, var: Var, dest: &Dest) {
+    pub fn define(&mut self, var: Var, dest: &Dest) {
         self.env.insert(var, dest.value());
     }
 
     /// Where a variable's value is built: in the destination of what follows if that returns it, else in new memory.
-    fn home(&mut self, var: Var, then: Then) -> Dest {
+    pub fn home(&mut self, var: Var, then: Then) -> Dest {
         let ty = self.vars.ty(var).clone();
         let placed = then.body.zip(then.dest).and_then(|(body, dest)| returned_place(var, body, dest));
         match placed {

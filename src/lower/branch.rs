@@ -7,7 +7,7 @@ use super::*;
 
 impl Lowering<'_> {
     /// A block in which the condition holds, or in which it does not.
-    fn branch<R>(&mut self, p: &Exp, holds: bool, f: impl FnOnce(&mut Self) -> R) -> (Vec<Stmt>, R) {
+    pub fn branch<R>(&mut self, p: &Exp, holds: bool, f: impl FnOnce(&mut Self) -> R) -> (Vec<Stmt>, R) {
         self.nested(|l| {
             if holds {
                 l.facts.assume(p)

@@ -20,6 +20,7 @@ mod branch;
 mod buffers;
 mod contract;
 mod count;
+mod deliver;
 mod generate;
 mod history;
 mod index;
@@ -34,7 +35,7 @@ use crate::ir::facts::Facts;
 use crate::ir::*;
 use crate::loops::*;
 use binding::Then;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use views::{Dest, Val, View};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +59,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
         ranges: FxHashMap::default(),
         bounds: FxHashMap::default(),
         computed: FxHashMap::default(),
+        passed: FxHashSet::default(),
         block: vec![],
         chain: 0,
         chains: 0,
@@ -88,6 +90,8 @@ struct Lowering<'a> {
     bounds: FxHashMap<Buffer, Option<Expr>>,
     /// Sums that have been computed before their place came (`contract.rs`), by address.
     computed: FxHashMap<*const Exp, Expr>,
+    /// Variables that were added into the destination when they were bound (`deliver.rs`).
+    passed: FxHashSet<Var>,
     /// The statements of the block being written.
     block: Vec<Stmt>,
     /// The chain of `let`s being lowered: bodies of `let`s continue it, everything else begins a new one.
@@ -229,11 +233,14 @@ impl<'a> Lowering<'a> {
     /// `dest += e`.
     fn accumulate(&mut self, e: &Exp, dest: &Dest) {
         if let Exp::Let(vars, value, body) = e {
-            self.bind(vars, value, Then { body: Some(body), dest: None });
+            self.bind_into(vars, value, body, &|path| Some(dest.part(path)));
             return self.accumulate(body, dest);
         }
         self.apart(|l| match e {
             Exp::Let(..) => unreachable!("handled above"),
+            // A written zero is not added, nor what was added when it was bound.
+            _ if build::is_zero(e) => {}
+            Exp::Var(v) if l.passed.contains(v) => {}
             Exp::For(..) | Exp::Sum(..) if l.nest(e, dest, false) => {}
             Exp::Var(_) | Exp::Index(..) => {
                 let value = l.evaluate(e, "row");

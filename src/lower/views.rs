@@ -42,6 +42,10 @@ impl Dest {
             Dest::Scalar(_) | Dest::Array(_) => panic!("lower: a tuple destination was expected"),
         }
     }
+    /// The part of a part of a tuple.
+    pub fn part(&self, path: &[usize]) -> Dest {
+        path.iter().fold(self, |dest, k| &dest.parts()[*k]).clone()
+    }
     /// The scalars among its leaves.
     pub fn for_each_scalar(&mut self, f: &mut impl FnMut(&mut Target)) {
         match self {
