@@ -1,7 +1,8 @@
 //! The whole compiler between checking and lowering, as one list of named passes.
 //!
 //! `differentiate` first defines the derived functions that are called, innermost first; what is differentiated is
-//! inlined and settled (simplified, its sums dissolved) before. Then the passes below run on the one function wanted.
+//! inlined and settled (simplified, its sums dissolved) before. The last derivatives are seen as the rules give them, then
+//! settled too (`settle`). Then the passes below run on the one function wanted.
 //! Every pass takes a program to a program of the same meaning; `observe` sees the program after each.
 
 use crate::differentiate::{differentiate, partials};
@@ -44,7 +45,7 @@ const LAST: &[(&str, Pass)] = &[("fuse_siblings", fuse_siblings)];
 
 /// The names for `--after`, in the order of their last run.
 pub fn pass_names() -> Vec<&'static str> {
-    let mut names = vec!["differentiate", "inline"];
+    let mut names = vec!["differentiate", "settle", "inline"];
     names.extend([SETTLE, FINISH, LAST].concat().iter().map(|(name, _)| *name));
     names
 }
@@ -78,14 +79,24 @@ struct Compiler {
 
 impl Compiler {
     fn prepare(&mut self, id: FunctionId, until: Option<&str>, observe: &mut dyn FnMut(&str, &Program)) {
-        for callee in callees(&self.program, id) {
-            self.define(callee);
-        }
-        if matches!(self.program.function(id).body, Body::Derived { .. }) {
-            self.define(id);
+        let roots = match self.program.function(id).body {
+            Body::Derived { .. } => vec![id],
+            Body::Exp(_) => callees(&self.program, id),
+        };
+        for f in &roots {
+            self.expand(*f);
         }
         observe("differentiate", &self.program);
         if until == Some("differentiate") {
+            return;
+        }
+        for f in roots {
+            if self.defined.insert(f) {
+                self.settle(f);
+            }
+        }
+        observe("settle", &self.program);
+        if until == Some("settle") {
             return;
         }
         inline(&mut self.program, id);
@@ -128,9 +139,14 @@ impl Compiler {
 
     /// Makes a function call-free and settled, so that it can be called, inlined or differentiated.
     fn define(&mut self, id: FunctionId) {
-        if !self.defined.insert(id) {
-            return;
+        if self.defined.insert(id) {
+            self.expand(id);
+            self.settle(id);
         }
+    }
+
+    /// Makes a function call-free, by the rules of differentiation alone if it is derived; what it needs is settled.
+    fn expand(&mut self, id: FunctionId) {
         for callee in callees(&self.program, id) {
             self.define(callee);
         }
@@ -138,7 +154,6 @@ impl Compiler {
             Body::Derived { .. } => differentiate(&mut self.program, id),
             Body::Exp(_) => inline(&mut self.program, id),
         }
-        self.settle(id);
     }
 
     /// Simplification, dissolving and hoisting to a fixed point: all that runs between two differentiations. Fusion
