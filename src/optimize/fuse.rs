@@ -6,8 +6,11 @@
 //!
 //! `let v = for i, j. e(i, j); … for a, b. …v[b, a]…` likewise, where there is one use, it reads single elements, and
 //! each loop between is one of its keys.
+//!
+//! A matrix of sums of products stays: stored, it is a matrix product.
 
 use super::Context;
+use super::simplify::arrays::factors;
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
@@ -31,6 +34,9 @@ pub fn fuse(cx: &mut Context, exp: Exp) -> Exp {
 
 /// The one loop in `body` that all uses stand in, reading at its index: found by the number of uses outside it.
 fn fuse_into(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, body: Exp) -> Result<Exp, Exp> {
+    if nest_depth(e) > 0 && is_contraction(e) {
+        return Err(body);
+    }
     let total = uses(&body, vars);
     if let ([v], 1) = (vars, total) {
         let rank = 1 + nest_depth(e);
@@ -41,6 +47,20 @@ fn fuse_into(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, body:
     let mut done = false;
     let body = enter(cx, vars, i, size, e, body, total, &mut done);
     if done { Ok(body) } else { Err(body) }
+}
+
+/// A matrix of sums of products: storing it is little beside computing it, and stored it is a matrix product.
+fn is_contraction(exp: &Exp) -> bool {
+    match exp {
+        Exp::For(_, _, body) => is_contraction(body),
+        Exp::Op(Op::Mul, args) => args.iter().any(is_contraction),
+        Exp::Op(Op::Neg, args) => is_contraction(&args[0]),
+        Exp::Sum(_, body) => match &**body {
+            Exp::Op(Op::Mul, args) => factors(args).iter().filter(|f| matches!(f, Exp::Index(..))).count() > 1,
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// How many loops stand directly in one another.

@@ -279,6 +279,12 @@ pub fn total_with(vars: &Vars, facts: &Facts, exp: &Exp) -> bool {
 fn arrays_added(cx: &mut Context, exp: Exp) -> Rewrite {
     let Exp::Op(Op::Add, args) = &exp else { return Err(exp) };
     let [a, b] = args.as_slice() else { return Err(exp) };
+    // {k -> a} + {k -> b}   is   {k -> a + b}
+    if let (Exp::Singleton(k, a, site), Exp::Singleton(l, b, _)) = (a, b) {
+        if k == l {
+            return Ok(singleton(k.clone(), add((**a).clone(), (**b).clone()), *site));
+        }
+    }
     let plain = |e: &Exp| matches!(e, Exp::Var(_) | Exp::Index(..) | Exp::For(..));
     if !(plain(a) && plain(b)) || !(matches!(a, Exp::For(..)) || matches!(b, Exp::For(..))) {
         return Err(exp);
