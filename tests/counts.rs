@@ -56,6 +56,11 @@ const PROGRAMS: &[(&str, &str)] = &[
     ),
     ("guarded root", "def f(x: [n]f64) -> f64 = sum i. if x[i] > 0 then sqrt(x[i]) * log(x[i]) else 0"),
     ("outer", "def f(x: [n]f64, y: [m]f64) -> f64 = let M = for i, j. x[i] * y[j]; sum i, j. M[i, j] * M[i, j] * [i <= j]"),
+    (
+        "full convolution",
+        "def f(x: [n]f64, w: [m]f64) -> f64 = sum k in 0..n + m - 1. (sum j. [0 <= k - j and k - j < n] * x[k - j] * w[j])^2",
+    ),
+    ("band", "def f(A: [n, n]f64) -> f64 = sum i, j. [i - j <= 1 and j - i <= 1] * A[i, j]^2"),
     ("wrapped", "def f(x: [n]f64) -> f64 = sum i. x[i] * x[(i + 1) mod n]"),
     ("array sums", "def f(A: [n, m]f64, B: [n, m]f64) -> f64 = let C = A + 2.0 * B - A; let r = sum i. C[i]; sum j. r[j]^2"),
 ];

@@ -103,6 +103,9 @@ fn integers(cx: &mut Context, exp: Exp) -> Rewrite {
         }
     }
     let Exp::Op(op, args) = exp else { unreachable!() };
+    if let Some(simpler) = half_decided(cx, op, &args) {
+        return Ok(simpler);
+    }
     if let (Op::Min | Op::Max, [a, b]) = (op, args.as_slice()) {
         if let (Some(p), Some(q)) = (exp_size(a), exp_size(b)) {
             if cx.facts.prove_nonneg(&q.sub(&p)) {
@@ -114,6 +117,29 @@ fn integers(cx: &mut Context, exp: Exp) -> Rewrite {
         }
     }
     Err(Exp::Op(op, args))
+}
+
+/// `max(a, b) <= c` is `b <= c` where `a <= c` is known, and so on: a comparison with an extreme is two.
+fn half_decided(cx: &Context, op: Op, args: &[Exp]) -> Option<Exp> {
+    let [left, right] = args else { return None };
+    let (in_left, in_right) = match op {
+        Op::Le | Op::Lt => (Op::Max, Op::Min),
+        Op::Ge | Op::Gt => (Op::Min, Op::Max),
+        _ => return None,
+    };
+    let choose = |parts: &[Exp], with: &dyn Fn(&Exp) -> Exp| {
+        let [a, b] = [with(&parts[0]), with(&parts[1])];
+        match (cx.facts.decide(cx.vars, &a), cx.facts.decide(cx.vars, &b)) {
+            (Some(true), _) => Some(b),
+            (_, Some(true)) => Some(a),
+            _ => None,
+        }
+    };
+    match (left, right) {
+        (Exp::Op(extreme, parts), _) if *extreme == in_left => choose(parts, &|part| op2(op, part.clone(), right.clone())),
+        (_, Exp::Op(extreme, parts)) if *extreme == in_right => choose(parts, &|part| op2(op, left.clone(), part.clone())),
+        _ => None,
+    }
 }
 
 fn logic(op: Op, args: Vec<Exp>) -> Rewrite {
