@@ -207,3 +207,48 @@ fn adjoints_pass_through_levels() {
         &[(0, 0), (1, 1), (3, 2), (4, 5)],
     );
 }
+
+/// Chunks depend on sizes alone, so results are the same to the last bit.
+#[test]
+fn threads_change_nothing() {
+    let texts = [
+        "def f(x: [n]f64, y: [n]f64) -> f64 = sum i. exp(x[i]) * y[i] * y[i]",
+        "def f(x: [n]f64) -> f64 = let m = max i. x[i]; m + log(sum i. exp(x[i] - m))",
+        "def f(A: [n, m]f64, x: [m]f64) -> f64 = sum i. let z = for j. tanh(A[i, j] * x[j]); let s = sum j. z[j]; sum j. (z[j] - s)^2",
+        "def f(A: [n, n]f64, B: [n, n]f64) -> f64 = sum i, j. (sum k. A[i, k] * B[k, j])^2",
+        "def f(x: [n]f64, is: [n]i64) -> f64 = sum i. sin(x[is[i]]) * x[i]",
+        "def f(x: [n]f64, y: [m]f64) -> f64 = sum i. sum j. sin(x[i] * y[j])",
+    ];
+    for text in texts {
+        let mut program = program(text);
+        let f = program.find("f").unwrap();
+        let grad = derive(&mut program, f, DerivativeKind::Grad, None).unwrap();
+        for id in [f, grad] {
+            let prepared = prepare(&program, id, None);
+            let compiled = runtime::compile(&prepared, id, Options::default()).unwrap();
+            let function = prepared.function(id);
+            for n in [0i64, 1, 17, 400] {
+                let size = |v: Var| function.sizes.iter().position(|s| *s == v).map(|k| if k == 0 { n } else { n / 2 + 1 });
+                let mut seed = 0.0;
+                let args: Vec<Value> = function.params.iter().map(|p| sample(prepared.vars.ty(*p), &size, &mut seed)).collect();
+                let one = compiled.call(&args, 1);
+                for threads in [2, 3, 8] {
+                    let same = match (&one, compiled.call(&args, threads)) {
+                        (Ok(a), Ok(b)) => check_close(a, &b, Tolerance::EXACT).is_ok(),
+                        (Err(a), Err(b)) => *a == b,
+                        _ => false,
+                    };
+                    assert!(same, "{text}, n = {n}, {threads} threads\n{}", compiled.c_source);
+                }
+                if n <= 17 {
+                    let expected = interpret::call(&prepared, id, &args).map(|(value, _)| value);
+                    match (expected, one) {
+                        (Ok(a), Ok(b)) => check_close(&a, &b, Tolerance { relative: 1e-10, absolute: 1e-11 })
+                            .unwrap_or_else(|e| panic!("{text}, n = {n}: {e}")),
+                        (a, b) => assert_eq!(a, b, "{text}, n = {n}"),
+                    }
+                }
+            }
+        }
+    }
+}

@@ -25,7 +25,7 @@ pub fn entry_name(kernel: &Kernel) -> String {
 
 /// The kernel as C.
 pub fn c(kernel: &Kernel, style: Style) -> String {
-    let mut emitter = Emitter { names: Names::new(kernel), style, out: String::new(), depth: 0 };
+    let mut emitter = Emitter { names: Names::new(kernel), style, out: String::new(), depth: 0, end: "iv_done".into(), regions: 0 };
     emitter.unit();
     emitter.out
 }
@@ -35,6 +35,10 @@ struct Emitter<'a> {
     style: Style,
     out: String,
     depth: usize,
+    /// The label to go to after an error.
+    end: String,
+    /// The number of parallel regions so far.
+    regions: usize,
 }
 
 macro_rules! line {
@@ -43,6 +47,9 @@ macro_rules! line {
         $self.line(&text);
     }};
 }
+
+// Behind the macro, which it uses.
+mod parallel;
 
 impl Emitter<'_> {
     fn line(&mut self, text: &str) {
@@ -143,6 +150,9 @@ impl Emitter<'_> {
                 line!(self, "const {ty} {} = *(const {ty} *)inputs[{k}];", self.names.local(*l));
             }
         }
+        for (l, e) in &kernel.derived {
+            line!(self, "const int64_t {} = {};", self.names.local(*l), self.saturating(e));
+        }
     }
 
     /// Where the slots of the arena begin, and how long it is. Sizes that are too large saturate.
@@ -160,8 +170,14 @@ impl Emitter<'_> {
                     _ => format!("iv_int_max({start}, end_{s})"),
                 });
                 line!(self, "slot[{k}] = {start};");
-                let count = self.saturating(&slot.count);
-                line!(self, "const int64_t end_{k} = iv_slot_end(slot[{k}], {count}, sizeof({}));", type_name(slot.scalar));
+                let size = format!("iv_slot_bytes({}, sizeof({}))", self.saturating(&slot.count), type_name(slot.scalar));
+                match &slot.copies {
+                    None => line!(self, "const int64_t end_{k} = iv_saturating_add(slot[{k}], {size});"),
+                    Some(chunks) => {
+                        let chunks = self.chunks(chunks);
+                        line!(self, "const int64_t end_{k} = iv_saturating_add(slot[{k}], iv_saturating_mul({chunks}, {size}));")
+                    }
+                }
                 line!(self, "end = iv_int_max(end, end_{k});");
             }
             self.line("(void)sizes, (void)inputs;");
@@ -272,6 +288,9 @@ impl Emitter<'_> {
     }
 
     fn looping(&mut self, l: &Loop) {
+        if let Schedule::Parallel(p) = &l.schedule {
+            return self.parallel(l, p);
+        }
         let index = self.names.local(l.index).to_string();
         let mut hi = self.e(&l.hi);
         // The bound is evaluated once, also where it reads memory.
@@ -291,7 +310,7 @@ impl Emitter<'_> {
 
     fn reduction_clauses(&self, order: &Order) -> String {
         let locals = match order {
-            Order::Reduction(locals) | Order::Accumulation(locals) => locals.as_slice(),
+            Order::Reduction(locals) | Order::Accumulation(locals, _) => locals.as_slice(),
             Order::Sequential | Order::Independent => &[],
         };
         let clause = |(local, combine): &(Local, Combine)| {
@@ -316,10 +335,19 @@ impl Emitter<'_> {
         let (ty, name) = (type_name(info.scalar), self.names.buffer(b).to_string());
         match info.home {
             Home::Stack(n) => line!(self, "{ty} {name}[{n}];"),
-            Home::Arena(slot) => line!(self, "{ty} *{name} = ({ty} *)((char *)work + slot[{slot}]);"),
+            Home::Arena(k) => {
+                let slot = &self.names.kernel.arena[k];
+                match &slot.copies {
+                    None => line!(self, "{ty} *{name} = ({ty} *)((char *)work + slot[{k}]);"),
+                    Some(_) => {
+                        let size = format!("iv_slot_bytes({}, sizeof({ty}))", self.e(&slot.count));
+                        line!(self, "{ty} *{name} = ({ty} *)((char *)work + slot[{k}] + iv_thread() * {size});")
+                    }
+                }
+            }
             Home::Reserve(k) => {
                 line!(self, "{ty} *{name} = iv_reserve_bytes(&reserves[{k}], {}, sizeof({ty}));", self.e(count));
-                line!(self, "if (!{name}) {{ status = iv_fail(context, IV_NO_MEMORY, 0, 0, -1); goto iv_done; }}");
+                line!(self, "if (!{name}) {{ status = iv_fail(context, IV_NO_MEMORY, 0, 0, -1); goto {}; }}", self.end);
             }
             Home::Input(_) | Home::Output(_) | Home::Unplanned => panic!("emit: {name} is not allocated"),
         }
@@ -344,7 +372,7 @@ impl Emitter<'_> {
                 }
             }
         };
-        line!(self, "if (IV_UNLIKELY({bad})) {{ status = iv_fail(context, {code}, {a}, {b}, {site}); goto iv_done; }}");
+        line!(self, "if (IV_UNLIKELY({bad})) {{ status = iv_fail(context, {code}, {a}, {b}, {site}); goto {}; }}", self.end);
     }
 
     fn gemm(&mut self, g: &Gemm) {

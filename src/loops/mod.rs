@@ -104,7 +104,7 @@ pub struct Loop {
 }
 
 /// What is known of a loop's iterations.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Order {
     /// One after the other.
     Sequential,
@@ -112,8 +112,18 @@ pub enum Order {
     Independent,
     /// Iterations meet only in these locals, each combined by one operation.
     Reduction(Vec<(Local, Combine)>),
-    /// Iterations add into locals and into places that other iterations may add into too.
-    Accumulation(Vec<(Local, Combine)>),
+    /// Iterations add into locals and into places.
+    Accumulation(Vec<(Local, Combine)>, Vec<Accumulated>),
+}
+
+/// A stretch of a buffer that a loop's iterations add into.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accumulated {
+    pub buffer: Buffer,
+    pub offset: Expr,
+    pub count: Expr,
+    /// Whether each iteration adds into a row of its own.
+    pub own_row: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,12 +136,38 @@ pub enum Combine {
     Or,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
     Plain,
     Vector,
-    /// Over threads, when the estimated work is at least the gate.
-    Parallel,
+    Parallel(Box<Parallel>),
+}
+
+/// Over threads, in chunks whose number depends on the sizes alone: so does the result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parallel {
+    pub chunks: Chunks,
+    /// Whether the iterations of a chunk are a vector loop.
+    pub vector: bool,
+    /// Buffers of which every chunk but the first has a part of its own, added up in order at the end.
+    pub private: Vec<Private>,
+}
+
+/// How a loop is cut: by its bounds, the operations of an iteration, and the elements that each chunk has to itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chunks {
+    pub lo: Expr,
+    pub hi: Expr,
+    pub cost: Expr,
+    pub private: Expr,
+    pub most: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Private {
+    pub buffer: Buffer,
+    pub parts: Buffer,
+    pub count: Expr,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -189,6 +225,8 @@ pub struct Kernel {
     pub sizes: Vec<Local>,
     /// The leaves of the parameters, in order.
     pub inputs: Vec<Input>,
+    /// Integers that the sizes and inputs give, in order of definition; known at entry like these.
+    pub derived: Vec<(Local, Expr)>,
     /// The leaves of the result, in order.
     pub outputs: Vec<Output>,
     pub body: Vec<Stmt>,
@@ -207,6 +245,9 @@ pub struct Slot {
     pub scalar: Scalar,
     /// The slots in use when this one is taken; it begins behind the last of them.
     pub behind: Vec<usize>,
+    /// Inside a parallel loop there is one for each thread, of which there are at most as many as chunks; and so there is
+    /// of the parts that its chunks add into.
+    pub copies: Option<Chunks>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -231,6 +272,7 @@ impl Kernel {
             buffers: vec![],
             sizes: vec![],
             inputs: vec![],
+            derived: vec![],
             outputs: vec![],
             body: vec![],
             sites: vec![],

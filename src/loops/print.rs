@@ -6,6 +6,9 @@ use std::fmt::Write;
 pub fn print(kernel: &Kernel) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "kernel {}", kernel.name);
+    for (l, e) in &kernel.derived {
+        let _ = writeln!(out, "  let {} = {}", local(kernel, *l), expr(kernel, e));
+    }
     for (k, slot) in kernel.arena.iter().enumerate() {
         let _ = writeln!(out, "  slot {k}: {} {}, behind {:?}", expr(kernel, &slot.count), slot.scalar.name(), slot.behind);
     }
@@ -65,9 +68,14 @@ fn stmt(kernel: &Kernel, s: &Stmt, depth: usize, out: &mut String) {
                 Order::Sequential => "sequential",
                 Order::Independent => "independent",
                 Order::Reduction(_) => "reduction",
-                Order::Accumulation(_) => "accumulation",
+                Order::Accumulation(..) => "accumulation",
             };
-            let _ = writeln!(out, "{pad}for {} in {}..{} ({order}, {:?})", local(kernel, l.index), e(&l.lo), e(&l.hi), l.schedule);
+            let schedule = match &l.schedule {
+                Schedule::Plain => String::new(),
+                Schedule::Vector => ", vector".to_string(),
+                Schedule::Parallel(p) => format!(", parallel in at most {} chunks of cost {}", p.chunks.most, e(&p.chunks.cost)),
+            };
+            let _ = writeln!(out, "{pad}for {} in {}..{} ({order}{schedule})", local(kernel, l.index), e(&l.lo), e(&l.hi));
             block(kernel, &l.body, depth + 1, out);
             Ok(())
         }

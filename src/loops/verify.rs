@@ -22,6 +22,10 @@ pub fn verify(kernel: &Kernel) -> Result<(), String> {
             Input::Array(b) => v.buffers.insert(*b),
         };
     }
+    for (l, e) in &kernel.derived {
+        v.typed(e, Scalar::I64)?;
+        v.define(*l)?;
+    }
     for slot in &kernel.arena {
         v.typed(&slot.count, Scalar::I64)?;
     }

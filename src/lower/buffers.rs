@@ -86,7 +86,7 @@ impl Lowering<'_> {
 /// Gives every buffer its home.
 pub(super) fn plan(kernel: &mut Kernel, bounds: &FxHashMap<Buffer, Option<Expr>>) {
     let body = std::mem::take(&mut kernel.body);
-    let mut planner = Planner { kernel, bounds, live: vec![], free: vec![] };
+    let mut planner = Planner { kernel, bounds, live: vec![], free: vec![], copies: None };
     planner.block(&body);
     kernel.body = body;
 }
@@ -98,6 +98,8 @@ struct Planner<'a> {
     live: Vec<usize>,
     /// Slots that were in use before.
     free: Vec<usize>,
+    /// The parallel loop around.
+    copies: Option<Chunks>,
 }
 
 impl Planner<'_> {
@@ -107,11 +109,22 @@ impl Planner<'_> {
         for (at, stmt) in block.iter().enumerate() {
             if let Stmt::Allocate(buffer, count) = stmt {
                 let last = block.iter().rposition(|s| mentions(s, *buffer)).unwrap_or(at);
-                if let Some(slot) = self.take(*buffer, count) {
+                let around = self.copies.clone();
+                let parts = chunks_of_parts(&block[at..], *buffer);
+                let is_parts = parts.is_some();
+                self.copies = around.clone().or(parts);
+                if let Some(slot) = self.take(*buffer, count, is_parts) {
                     taken.push((last, slot));
                 }
+                self.copies = around;
             }
-            stmt.blocks().into_iter().for_each(|b| self.block(b));
+            if let Stmt::Loop(Loop { schedule: Schedule::Parallel(p), body, .. }) = stmt {
+                self.copies = Some(p.chunks.clone());
+                self.block(body);
+                self.copies = None;
+            } else {
+                stmt.blocks().into_iter().for_each(|b| self.block(b));
+            }
             taken.retain(|(last, slot)| {
                 let ends = *last <= at;
                 if ends {
@@ -124,10 +137,10 @@ impl Planner<'_> {
     }
 
     /// The slot of a buffer that lives in the arena.
-    fn take(&mut self, buffer: Buffer, count: &Expr) -> Option<usize> {
+    fn take(&mut self, buffer: Buffer, count: &Expr, is_parts: bool) -> Option<usize> {
         let scalar = self.kernel.buffer(buffer).scalar;
         let (home, slot) = match (count.as_int(), self.bounds.get(&buffer).cloned().flatten()) {
-            (Some(c), _) if c <= SMALL => (Home::Stack(c.max(1) as usize), None),
+            (Some(c), _) if c <= SMALL && !is_parts => (Home::Stack(c.max(1) as usize), None),
             (_, Some(bound)) => {
                 let slot = self.slot(bound, scalar);
                 (Home::Arena(slot), Some(slot))
@@ -145,13 +158,13 @@ impl Planner<'_> {
         let arena = &self.kernel.arena;
         let apart = |s: usize, t: usize| arena[s].behind.contains(&t) || arena[t].behind.contains(&s);
         let again = self.free.iter().position(|s| {
-            let same = arena[*s].count == count && arena[*s].scalar == scalar;
+            let same = arena[*s].count == count && arena[*s].scalar == scalar && arena[*s].copies == self.copies;
             same && self.live.iter().all(|t| apart(*s, *t))
         });
         let slot = match again {
             Some(k) => self.free.remove(k),
             None => {
-                self.kernel.arena.push(Slot { count, scalar, behind: self.live.clone() });
+                self.kernel.arena.push(Slot { count, scalar, behind: self.live.clone(), copies: self.copies.clone() });
                 self.kernel.arena.len() - 1
             }
         };
@@ -160,11 +173,20 @@ impl Planner<'_> {
     }
 }
 
+/// How the loop is cut whose chunks add into parts of this buffer.
+fn chunks_of_parts(block: &[Stmt], buffer: Buffer) -> Option<Chunks> {
+    block.iter().find_map(|s| match s {
+        Stmt::Loop(Loop { schedule: Schedule::Parallel(p), .. }) if p.private.iter().any(|p| p.parts == buffer) => Some(p.chunks.clone()),
+        _ => None,
+    })
+}
+
 /// Whether a statement, or one inside it, reads or writes the buffer.
 pub(super) fn mentions(stmt: &Stmt, buffer: Buffer) -> bool {
     let own = match stmt {
         Stmt::Set(Target::Place(b, _), _) | Stmt::Add(Target::Place(b, _), _) | Stmt::Zero(b, _, _) => *b == buffer,
         Stmt::Copy(a, _, b, _, _) => *a == buffer || *b == buffer,
+        Stmt::Loop(Loop { schedule: Schedule::Parallel(p), .. }) => p.private.iter().any(|p| p.parts == buffer || p.buffer == buffer),
         Stmt::Gemm(g) => [&g.dest, &g.left, &g.right].iter().any(|m| m.buffer == buffer),
         _ => false,
     };

@@ -179,7 +179,7 @@ impl Lowering<'_> {
             return self.accumulate(&summed(order, body), &at);
         };
         let binder = &order[0];
-        let kind = if first == 0 { Order::Independent } else { Order::Accumulation(vec![]) };
+        let kind = if first == 0 { Order::Independent } else { Order::Sequential };
         self.loop_over(&binder.range(), kind, |l, index| {
             if let Some(axis) = binder.axis {
                 keys[axis - depth] = Expr::Local(index);
@@ -231,6 +231,7 @@ impl Lowering<'_> {
         if nest.store && accumulate {
             self.zero(&whole);
         }
+        self.touched.push((nest.dest.clone(), None));
         let plan = Product { a, b, row, column, depth, scales: &scales, accumulate };
         self.around(&outer, nest, &plan, &whole);
         true
@@ -239,7 +240,7 @@ impl Lowering<'_> {
     /// The loops around a matrix product, then the product.
     fn around(&mut self, outer: &[&Binder], nest: &Nest, plan: &Product, place: &Dest) {
         if let [first, rest @ ..] = outer {
-            let kind = if first.axis.is_some() { Order::Independent } else { Order::Accumulation(vec![]) };
+            let kind = if first.axis.is_some() { Order::Independent } else { Order::Sequential };
             return self.loop_over(&first.range(), kind, |l, index| {
                 let inner = if first.axis.is_some() { l.dest_at(place, &[Expr::Local(index)]) } else { place.clone() };
                 l.around(rest, nest, plan, &inner);

@@ -24,6 +24,7 @@ mod deliver;
 mod generate;
 mod history;
 mod index;
+mod parallel;
 mod reduce;
 mod scalar;
 mod schedule;
@@ -58,6 +59,8 @@ pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
         facts: Facts::of_function(function),
         ranges: FxHashMap::default(),
         bounds: FxHashMap::default(),
+        derived: FxHashMap::default(),
+        touched: vec![],
         computed: FxHashMap::default(),
         passed: FxHashSet::default(),
         block: vec![],
@@ -67,13 +70,15 @@ pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
     };
     let dest = lowering.enter(function);
     lowering.store(body, &dest);
-    let Lowering { mut kernel, block, bounds, .. } = lowering;
+    let Lowering { mut kernel, block, mut bounds, .. } = lowering;
     kernel.body = block;
-    buffers::plan(&mut kernel, &bounds);
     schedule::schedule(&mut kernel, options);
     if options.count {
         count::count(&mut kernel);
+    } else {
+        parallel::parallel(&mut kernel, &mut bounds, options);
     }
+    buffers::plan(&mut kernel, &bounds);
     kernel
 }
 
@@ -88,6 +93,10 @@ struct Lowering<'a> {
     ranges: FxHashMap<Var, buffers::Extent>,
     /// How many elements a buffer has at most, known at entry; `None` if it is not.
     bounds: FxHashMap<Buffer, Option<Expr>>,
+    /// Sizes that have a name (`Kernel::derived`).
+    derived: FxHashMap<Size, Local>,
+    /// Which views were added into, and at which first key (`None`: as a whole).
+    touched: Vec<(View, Option<Expr>)>,
     /// Sums that have been computed before their place came (`contract.rs`), by address.
     computed: FxHashMap<*const Exp, Expr>,
     /// Variables that were added into the destination when they were bound (`deliver.rs`).

@@ -12,7 +12,7 @@ fn visit(kernel: &Kernel, stmt: &mut Stmt, options: Options) {
     if let Stmt::Loop(l) = stmt {
         if l.body.iter().all(|s| is_straight(kernel, s)) && l.body.iter().map(weight).sum::<usize>() <= 200 {
             let vector = match &l.order {
-                Order::Sequential | Order::Accumulation(_) => false,
+                Order::Sequential | Order::Accumulation(..) => false,
                 Order::Independent => true,
                 Order::Reduction(locals) => {
                     // Integers and truth values come out the same in any order.

@@ -30,9 +30,28 @@ impl Lowering<'_> {
             *target = Target::Local(local);
             totals.push((local, Combine::Add));
         });
-        let order = if inside.has_array() { Order::Accumulation(totals) } else { Order::Reduction(totals) };
-        self.loop_over(range, order, |l, _| l.accumulate(body, &inside));
+        let mark = self.touched.len();
+        let mut views = vec![];
+        inside.for_each_view(&mut |v| views.push(v.clone()));
+        self.loop_over(range, Order::Reduction(totals.clone()), |l, _| l.accumulate(body, &inside));
+        if !views.is_empty() {
+            let places = views.iter().map(|v| self.accumulated(v, mark)).collect();
+            if let Some(Stmt::Loop(l)) = self.block.last_mut() {
+                l.order = Order::Accumulation(totals, places);
+            }
+        }
         self.block.extend(write_back);
+    }
+
+    /// What the loop that was just emitted did to a view, by what was noted from `mark` on.
+    fn accumulated(&mut self, view: &View, mark: usize) -> Accumulated {
+        let index = match self.block.last() {
+            Some(Stmt::Loop(l)) => l.index,
+            _ => panic!("lower: a loop was emitted"),
+        };
+        let own_row = self.touched[mark..].iter().filter(|(v, _)| v == view).all(|(_, key)| *key == Some(Expr::Local(index)));
+        let count = self.element_count(&view.shape);
+        Accumulated { buffer: view.buffer, offset: view.offset.clone(), count, own_row }
     }
 
     /// The loop over a range.

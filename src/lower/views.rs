@@ -4,6 +4,7 @@
 //! view is contiguous, and the place `[k, l]` of a view of shape `[_, m]` is at `offset + k * m + l`.
 
 use super::*;
+use crate::types::size::Atom;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct View {
@@ -54,11 +55,11 @@ impl Dest {
             Dest::Tuple(parts) => parts.iter_mut().for_each(|d| d.for_each_scalar(f)),
         }
     }
-    pub fn has_array(&self) -> bool {
+    pub fn for_each_view(&self, f: &mut impl FnMut(&View)) {
         match self {
-            Dest::Scalar(_) => false,
-            Dest::Array(_) => true,
-            Dest::Tuple(parts) => parts.iter().any(Dest::has_array),
+            Dest::Scalar(_) => {}
+            Dest::Array(view) => f(view),
+            Dest::Tuple(parts) => parts.iter().for_each(|d| d.for_each_view(f)),
         }
     }
 }
@@ -77,7 +78,24 @@ impl Val {
 impl Lowering<'_> {
     /// A size as an expression over locals.
     pub fn size(&mut self, size: &Size) -> Expr {
-        self.size_value(&build::size_exp(size))
+        if !self.is_derived(size) {
+            return self.size_value(&build::size_exp(size));
+        }
+        if let Some(local) = self.derived.get(size) {
+            return Expr::Local(*local);
+        }
+        let value = self.size_value(&build::size_exp(size));
+        let local = self.kernel.fresh_local("size", Scalar::I64);
+        self.kernel.derived.push((local, value));
+        self.derived.insert(size.clone(), local);
+        Expr::Local(local)
+    }
+    /// Whether a size is worth a name: it is known at entry, and more than a polynomial.
+    fn is_derived(&self, size: &Size) -> bool {
+        let mut vars = vec![];
+        size.variables(&mut vars);
+        let known = vars.iter().all(|v| matches!(self.ranges.get(v), Some(buffers::Extent::Entry)));
+        known && size.terms().any(|(m, _)| m.iter().any(|a| !matches!(a, Atom::Var(_)))) && is_total(size)
     }
     fn size_value(&mut self, e: &Exp) -> Expr {
         match e {
@@ -154,6 +172,7 @@ impl Lowering<'_> {
         match dest {
             Dest::Scalar(_) => panic!("lower: a scalar has no places"),
             Dest::Array(view) => {
+                self.touched.push((view.clone(), keys.first().cloned()));
                 let row = self.view_at(view, keys);
                 if row.shape.is_empty() { Dest::Scalar(Target::Place(row.buffer, row.offset)) } else { Dest::Array(row) }
             }
@@ -229,6 +248,7 @@ impl Lowering<'_> {
         match (from, to) {
             (Val::Scalar(value), Dest::Scalar(target)) => self.emit(Stmt::Add(target.clone(), value.clone())),
             (Val::Array(from), Dest::Array(to)) => {
+                self.touched.push((to.clone(), None));
                 let count = self.element_count(&to.shape);
                 let k = self.kernel.fresh_local("k", Scalar::I64);
                 let place = Target::Place(to.buffer, to.offset.clone().plus(Expr::Local(k)));
@@ -246,4 +266,15 @@ impl Lowering<'_> {
             _ => panic!("lower: a value does not fit its destination"),
         }
     }
+}
+
+/// Whether a size has a value whatever its variables are: nothing in it is divided by what may be zero.
+fn is_total(size: &Size) -> bool {
+    size.terms().all(|(m, _)| {
+        m.iter().all(|atom| match atom {
+            Atom::Var(_) => true,
+            Atom::Div(a, b) | Atom::Mod(a, b) => is_total(a) && b.as_constant().is_some_and(|c| c != 0),
+            Atom::Min(a, b) | Atom::Max(a, b) => is_total(a) && is_total(b),
+        })
+    })
 }

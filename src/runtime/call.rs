@@ -50,8 +50,8 @@ pub struct Compiled {
     pub compile_ms: f64,
     pub from_cache: bool,
     pub c_source: String,
-    /// Last, so that the code outlives everything that points into it.
-    _library: libloading::Library,
+    /// Code that uses threads stays loaded: OpenMP's threads wait in a library that would go with it.
+    _library: Option<libloading::Library>,
 }
 
 impl Compiled {
@@ -88,8 +88,8 @@ impl Compiled {
             spare: Mutex::new(None),
             compile_ms,
             from_cache: loaded.from_cache,
+            _library: keep(loaded.library, &c_source),
             c_source,
-            _library: loaded.library,
         })
     }
 
@@ -163,6 +163,15 @@ impl Compiled {
             None if context.code == NO_MEMORY => plain("the call does not fit in memory".into(), "take smaller inputs"),
             None => panic!("runtime: compiled code ended with status {status}"),
         })
+    }
+}
+
+fn keep(library: libloading::Library, c_source: &str) -> Option<libloading::Library> {
+    if c_source.contains("#pragma omp parallel") {
+        std::mem::forget(library);
+        None
+    } else {
+        Some(library)
     }
 }
 

@@ -87,10 +87,54 @@ static inline int64_t iv_saturating_neg(int64_t a) { return iv_saturating_sub(0,
 static inline int64_t iv_saturating_div(int64_t a, int64_t b) { return b == 0 ? 0 : iv_int_div(a, b); }
 static inline int64_t iv_saturating_mod(int64_t a, int64_t b) { return b == 0 ? 0 : iv_int_mod(a, b); }
 /* Slots are aligned to 64 bytes. */
-static inline int64_t iv_slot_end(int64_t start, int64_t count, int64_t size)
+static inline int64_t iv_slot_bytes(int64_t count, int64_t size)
 {
-    int64_t end = iv_saturating_add(start, iv_saturating_mul(count, size));
-    return end > INT64_MAX - 63 ? INT64_MAX : (end + 63) & ~(int64_t)63;
+    int64_t bytes = iv_saturating_mul(count, size);
+    return bytes > INT64_MAX - 63 ? INT64_MAX : (bytes + 63) & ~(int64_t)63;
+}
+
+/* Parallel loops run in chunks, whose number depends on sizes alone: on the bounds, on how many operations an iteration
+   is about, and on how many elements each chunk has to itself and must zero and add up at the end. */
+enum { IV_MOST_CHUNKS = 64 };
+static inline int64_t iv_chunks(int64_t lo, int64_t hi, int64_t cost, int64_t own, int64_t most)
+{
+    const double grain = 32768.0, count = (double)hi - (double)lo, work = count * (double)cost;
+    if (!(work >= 2.0 * grain) || !(count >= 2.0)) return 1;
+    double chunks = work / grain;
+    if (own > 0 && chunks > work / (8.0 * (double)own)) chunks = work / (8.0 * (double)own);
+    if (chunks > count) chunks = count;
+    if (chunks > (double)most) chunks = (double)most;
+    return chunks < 1.0 ? 1 : (int64_t)chunks;
+}
+static inline int64_t iv_chunk_start(int64_t lo, int64_t hi, int64_t chunks, int64_t chunk)
+{
+    const int64_t each = (hi - lo) / chunks, rest = (hi - lo) % chunks;
+    return lo + chunk * each + iv_int_min(chunk, rest);
+}
+static inline int iv_threads(const iv_context *context, int64_t chunks)
+{
+    return context->threads < 2 ? 1 : (int)iv_int_min(context->threads, chunks);
+}
+#if defined(_OPENMP)
+#include <omp.h>
+static inline int64_t iv_thread(void) { return omp_get_thread_num(); }
+#else
+static inline int64_t iv_thread(void) { return 0; }
+#endif
+/* The error of the first chunk that has one is the error of the loop. */
+typedef struct {
+    int64_t chunk;
+    int32_t code, site;
+    int64_t a, b;
+} iv_failure;
+static inline void iv_keep(iv_failure *kept, int64_t chunk, const iv_context *context)
+{
+    if (kept->code && kept->chunk < chunk) return;
+    kept->chunk = chunk;
+    kept->code = context->code;
+    kept->site = context->site;
+    kept->a = context->a;
+    kept->b = context->b;
 }
 
 /* Memory whose size is known only where it is used: it grows, and is kept until the call ends. */

@@ -1,0 +1,151 @@
+//! Parallel loops in C: a loop over chunks with OpenMP, and in it the iterations of a chunk.
+//!
+//! Inside, totals, private buffers, the context and the status are the chunk's own and hide those outside, so that
+//! statements are spelled as anywhere else. An error ends its chunk; that of the first such chunk is the loop's.
+
+use super::*;
+
+impl Emitter<'_> {
+    pub(super) fn parallel(&mut self, l: &Loop, p: &Parallel) {
+        self.regions += 1;
+        let n = self.regions;
+        let totals = match &l.order {
+            Order::Reduction(locals) | Order::Accumulation(locals, _) => locals.clone(),
+            Order::Sequential | Order::Independent => vec![],
+        };
+        let fails = l.body.iter().any(can_fail);
+        let calls = fails || l.body.iter().any(has_gemm);
+        let chunks = self.chunks(&p.chunks);
+        line!(self, "const int64_t chunks_{n} = {chunks};");
+        for (total, _) in &totals {
+            let name = self.names.local(*total);
+            line!(self, "{} {name}_parts[{}];", type_name(self.names.kernel.local(*total).scalar), p.chunks.most);
+        }
+        for private in &p.private {
+            let (name, ty) = (self.names.buffer(private.buffer), type_name(self.names.kernel.buffer(private.buffer).scalar));
+            line!(self, "{ty} *const {name}_shared_{n} = {name};");
+        }
+        if calls {
+            line!(self, "const iv_context *const context_{n} = context;");
+        }
+        if fails {
+            line!(self, "iv_failure failure_{n} = {{0}};");
+        }
+        line!(
+            self,
+            "#pragma omp parallel for schedule(dynamic, 1) num_threads(iv_threads(context, chunks_{n})) if (iv_threads(context, chunks_{n}) > 1)"
+        );
+        line!(self, "for (int64_t chunk_{n} = 0; chunk_{n} < chunks_{n}; chunk_{n}++) {{");
+        self.depth += 1;
+        self.chunk(l, p, &totals, n, fails, calls);
+        self.depth -= 1;
+        self.line("}");
+        if fails {
+            line!(
+                self,
+                "if (failure_{n}.code) {{ status = iv_fail(context, failure_{n}.code, failure_{n}.a, failure_{n}.b, failure_{n}.site); goto {}; }}",
+                self.end
+            );
+        }
+        self.combine(p, &totals, n);
+    }
+
+    fn chunk(&mut self, l: &Loop, p: &Parallel, totals: &[(Local, Combine)], n: usize, fails: bool, calls: bool) {
+        let kernel = self.names.kernel;
+        if calls {
+            line!(self, "iv_context own = *context_{n}, *context = &own;");
+            self.line("own.threads = 1;");
+        }
+        if fails {
+            self.line("int32_t status = 0;");
+        }
+        for (total, combine) in totals {
+            let scalar = kernel.local(*total).scalar;
+            line!(self, "{} {} = {};", type_name(scalar), self.names.local(*total), neutral(*combine, scalar));
+        }
+        for private in &p.private {
+            let (name, parts) = (self.names.buffer(private.buffer).to_string(), self.names.buffer(private.parts).to_string());
+            let (ty, count) = (type_name(kernel.buffer(private.buffer).scalar), self.names.at_level(&private.count, UNARY));
+            line!(self, "{ty} *{name} = chunk_{n} == 0 ? {name}_shared_{n} : {parts} + (chunk_{n} - 1) * {count};");
+            line!(self, "if (chunk_{n} > 0) memset({name}, 0, sizeof({ty}) * {count});");
+        }
+        let bound = |chunk: &str| format!("iv_chunk_start({}, {}, chunks_{n}, {chunk})", self.e(&l.lo), self.e(&l.hi));
+        let (start, end) = (bound(&format!("chunk_{n}")), bound(&format!("chunk_{n} + 1")));
+        line!(self, "const int64_t start_{n} = {start}, end_{n} = {end};");
+        let outer = std::mem::replace(&mut self.end, format!("iv_chunk_{n}"));
+        let index = self.names.local(l.index).to_string();
+        if p.vector {
+            let clauses = self.reduction_clauses(&l.order);
+            line!(self, "#pragma omp simd{clauses}");
+        }
+        line!(self, "for (int64_t {index} = start_{n}; {index} < end_{n}; {index}++) {{");
+        self.block(&l.body);
+        self.line("}");
+        self.end = outer;
+        for (total, _) in totals {
+            let name = self.names.local(*total);
+            line!(self, "{name}_parts[chunk_{n}] = {name};");
+        }
+        if fails {
+            self.depth -= 1;
+            line!(self, "iv_chunk_{n}:");
+            self.depth += 1;
+            self.line("if (status) {");
+            self.line("    #pragma omp critical(iverson)");
+            line!(self, "    iv_keep(&failure_{n}, chunk_{n}, context);");
+            self.line("}");
+        }
+    }
+
+    /// What the chunks have for themselves, put together in their order.
+    fn combine(&mut self, p: &Parallel, totals: &[(Local, Combine)], n: usize) {
+        for (total, combine) in totals {
+            let name = self.names.local(*total).to_string();
+            let part = format!("{name}_parts[chunk]");
+            let float = self.names.kernel.local(*total).scalar == Scalar::F64;
+            let combined = match (combine, float) {
+                (Combine::Add, _) => format!("{name} + {part}"),
+                (Combine::Mul, _) => format!("{name} * {part}"),
+                (Combine::Max, true) => format!("iv_max({name}, {part})"),
+                (Combine::Max, false) => format!("iv_int_max({name}, {part})"),
+                (Combine::Min, true) => format!("iv_min({name}, {part})"),
+                (Combine::Min, false) => format!("iv_int_min({name}, {part})"),
+                (Combine::And, _) => format!("{name} && {part}"),
+                (Combine::Or, _) => format!("{name} || {part}"),
+            };
+            line!(self, "for (int64_t chunk = 0; chunk < chunks_{n}; chunk++) {name} = {combined};");
+        }
+        for private in &p.private {
+            let (name, parts) = (self.names.buffer(private.buffer).to_string(), self.names.buffer(private.parts).to_string());
+            let count = self.names.at_level(&private.count, UNARY);
+            line!(self, "for (int64_t chunk = 1; chunk < chunks_{n}; chunk++) {{");
+            self.line("    #pragma omp simd");
+            line!(self, "    for (int64_t k = 0; k < {count}; k++) {name}[k] += {parts}[(chunk - 1) * {count} + k];");
+            self.line("}");
+        }
+    }
+
+    pub(super) fn chunks(&self, chunks: &Chunks) -> String {
+        let Chunks { lo, hi, cost, private, most } = chunks;
+        format!("iv_chunks({}, {}, {}, {}, {most})", self.e(lo), self.e(hi), self.e(cost), self.e(private))
+    }
+}
+
+fn neutral(combine: Combine, scalar: Scalar) -> &'static str {
+    match (combine, scalar == Scalar::F64) {
+        (Combine::Add, true) => "0.0",
+        (Combine::Add, false) => "0",
+        (Combine::Mul, true) => "1.0",
+        (Combine::Mul, false) => "1",
+        (Combine::Max, true) => "-INFINITY",
+        (Combine::Max, false) => "INT64_MIN",
+        (Combine::Min, true) => "INFINITY",
+        (Combine::Min, false) => "INT64_MAX",
+        (Combine::And, _) => "true",
+        (Combine::Or, _) => "false",
+    }
+}
+
+fn has_gemm(s: &Stmt) -> bool {
+    matches!(s, Stmt::Gemm(_)) || s.blocks().iter().any(|b| b.iter().any(has_gemm))
+}

@@ -1,0 +1,192 @@
+//! Which loops run over threads.
+//!
+//! The outermost loops whose iterations do not follow one another, cut into chunks by their sizes alone. Totals are kept
+//! for each chunk and combined in order, and so are arrays that iterations add into, where that is little beside the
+//! work: the result is the same for any number of threads. What iterations share is only read.
+
+use super::*;
+use crate::types::size::Atom;
+
+/// The most chunks of a loop, and of a loop that adds into arrays, which every chunk has a part of.
+const MOST: usize = 64;
+const MOST_PARTS: usize = 16;
+/// What a function call counts for beside an addition, and what a loop of unknown length.
+const CALL: i64 = 16;
+const UNKNOWN: i64 = 16;
+
+pub(super) fn parallel(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, options: Options) {
+    let mut known: Vec<Local> = kernel.sizes.clone();
+    known.extend(kernel.inputs.iter().filter_map(|input| match input {
+        Input::Scalar(l) => Some(*l),
+        Input::Array(_) => None,
+    }));
+    known.extend(kernel.derived.iter().map(|(l, _)| *l));
+    let body = std::mem::take(&mut kernel.body);
+    let mut marker = Marker { kernel, bounds, known, options };
+    let body = marker.block(body);
+    kernel.body = body;
+}
+
+struct Marker<'a> {
+    kernel: &'a mut Kernel,
+    bounds: &'a mut FxHashMap<Buffer, Option<Expr>>,
+    /// Locals that are known at entry.
+    known: Vec<Local>,
+    options: Options,
+}
+
+impl Marker<'_> {
+    fn block(&mut self, block: Vec<Stmt>) -> Vec<Stmt> {
+        let mut out = vec![];
+        for mut stmt in block {
+            let before = match &mut stmt {
+                Stmt::Loop(l) => match self.schedule(l) {
+                    Some((parallel, before)) => {
+                        l.schedule = Schedule::Parallel(Box::new(parallel));
+                        before
+                    }
+                    None => {
+                        if l.order == Order::Sequential {
+                            l.body = self.block(std::mem::take(&mut l.body));
+                        }
+                        vec![]
+                    }
+                },
+                Stmt::If(_, yes, no) => {
+                    *yes = self.block(std::mem::take(yes));
+                    *no = self.block(std::mem::take(no));
+                    vec![]
+                }
+                _ => vec![],
+            };
+            out.extend(before);
+            out.push(stmt);
+        }
+        out
+    }
+
+    /// The cost as an expression, like terms put together.
+    fn cost_of(&self, block: &[Stmt]) -> Expr {
+        let mut total = Expr::int(0);
+        for (monomial, coefficient) in self.cost(block).terms() {
+            let factors = monomial.iter().filter_map(|atom| match atom {
+                Atom::Var(v) => Some(Expr::Local(Local(v.0))),
+                _ => None,
+            });
+            total = total.plus(factors.fold(Expr::int(coefficient), Expr::times));
+        }
+        total
+    }
+
+    /// How a loop is cut, and what has to be allocated before it; `None` if it is not to be.
+    fn schedule(&mut self, l: &Loop) -> Option<(Parallel, Vec<Stmt>)> {
+        let cost = self.cost_of(&l.body);
+        if ![&l.lo, &l.hi, &cost].iter().all(|e| self.is_known(e)) || self.grows(&l.body) {
+            return None;
+        }
+        if matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi.wrapping_sub(lo) < 8) {
+            return None;
+        }
+        let mut most = MOST;
+        let (locals, places) = match &l.order {
+            Order::Sequential => return None,
+            Order::Independent => (&[][..], &[][..]),
+            Order::Reduction(locals) => (locals.as_slice(), &[][..]),
+            Order::Accumulation(locals, places) => (locals.as_slice(), places.as_slice()),
+        };
+        // Totals of chunks add up in another order.
+        let shared: Vec<&Accumulated> = places.iter().filter(|p| !p.own_row).collect();
+        if self.options.strict && (!locals.is_empty() || !shared.is_empty()) {
+            return None;
+        }
+        let (mut private, mut before, mut elements) = (vec![], vec![], Expr::int(0));
+        for place in shared {
+            if place.offset.as_int() != Some(0)
+                || !self.is_known(&place.count)
+                || private.iter().any(|p: &Private| p.buffer == place.buffer)
+            {
+                return None;
+            }
+            most = MOST_PARTS;
+            let info = self.kernel.buffer(place.buffer).clone();
+            let parts = self.kernel.fresh_buffer(format!("{}_parts", info.name), info.scalar, Home::Unplanned);
+            self.bounds.insert(parts, Some(place.count.clone()));
+            before.push(Stmt::Allocate(parts, place.count.clone()));
+            elements = elements.plus(place.count.clone());
+            private.push(Private { buffer: place.buffer, parts, count: place.count.clone() });
+        }
+        let chunks = Chunks { lo: l.lo.clone(), hi: l.hi.clone(), cost, private: elements, most };
+        Some((Parallel { chunks, vector: l.schedule == Schedule::Vector, private }, before))
+    }
+
+    fn is_known(&self, e: &Expr) -> bool {
+        !e.any(&mut |e| match e {
+            Expr::Local(l) => !self.known.contains(l),
+            Expr::Load(..) | Expr::Partial(..) | Expr::Select(..) => true,
+            Expr::Op(op, _) => !matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::IDiv | Op::IMod | Op::Min | Op::Max),
+            Expr::Lit(_) => false,
+        })
+    }
+
+    /// Whether memory is taken whose size is not known at entry.
+    fn grows(&self, block: &[Stmt]) -> bool {
+        block.iter().any(|s| {
+            let own = matches!(s, Stmt::Allocate(b, count) if count.as_int().is_none() && self.bounds.get(b).cloned().flatten().is_none());
+            own || s.blocks().iter().any(|b| self.grows(b))
+        })
+    }
+
+    /// About how many operations a block is: a polynomial in the locals that are known at entry, by their numbers.
+    fn cost(&self, block: &[Stmt]) -> Size {
+        let mut total = Size::default();
+        for s in block {
+            let mut plain = 1;
+            s.for_each_expr(&mut |e| plain += self.weight(e));
+            total = total.add(&Size::constant(plain));
+            match s {
+                Stmt::Loop(l) => {
+                    let count = match (self.polynomial(&l.lo), self.polynomial(&l.hi)) {
+                        (Some(lo), Some(hi)) => hi.sub(&lo),
+                        (None, Some(hi)) => hi,
+                        _ => Size::constant(UNKNOWN),
+                    };
+                    total = total.add(&self.cost(&l.body).mul(&count));
+                }
+                Stmt::Zero(_, _, count) | Stmt::Copy(_, _, _, _, count) => {
+                    total = total.add(&self.polynomial(count).unwrap_or(Size::constant(UNKNOWN)));
+                }
+                _ => s.blocks().iter().for_each(|b| total = total.add(&self.cost(b))),
+            }
+        }
+        total
+    }
+    fn polynomial(&self, e: &Expr) -> Option<Size> {
+        match e {
+            Expr::Lit(Lit::I64(c)) => Some(Size::constant(*c)),
+            Expr::Local(l) if self.known.contains(l) => Some(Size::var(Var(l.0))),
+            Expr::Op(op, args) => match (op, args.as_slice()) {
+                (Op::Add, [a, b]) => Some(self.polynomial(a)?.add(&self.polynomial(b)?)),
+                (Op::Sub, [a, b]) => Some(self.polynomial(a)?.sub(&self.polynomial(b)?)),
+                (Op::Mul, [a, b]) => Some(self.polynomial(a)?.mul(&self.polynomial(b)?)),
+                _ => None,
+            },
+            Expr::Lit(_) | Expr::Local(_) | Expr::Load(..) | Expr::Partial(..) | Expr::Select(..) => None,
+        }
+    }
+    fn weight(&self, e: &Expr) -> i64 {
+        let mut total = match e {
+            Expr::Lit(_) | Expr::Local(_) => 0,
+            Expr::Load(..) | Expr::Select(..) => 1,
+            Expr::Partial(..) => CALL,
+            Expr::Op(op, _) => {
+                if op.infix().is_some() {
+                    1
+                } else {
+                    CALL
+                }
+            }
+        };
+        e.for_each_child(&mut |c| total += self.weight(c));
+        total
+    }
+}
