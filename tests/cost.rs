@@ -199,5 +199,5 @@ fn convolutions_are_exact() {
             for_(k, b.n().add(&b.m()), sum(j, i64(0), b.m.into(), guard(inside, e)))
         },
     );
-    assert!(got.1, "{}", got.0);
+    assert_eq!(got, exactly("n m; n m; 0"));
 }

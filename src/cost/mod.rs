@@ -13,6 +13,7 @@ use crate::ir::destination::{Path, passed_on};
 use crate::ir::facts::Facts;
 use crate::ir::{Body, Exp, FunctionId, Lit, Op, Program, Range, Reduction, Scalar, Size, Type, Var, Vars, build, print};
 use crate::scalar::CostClass;
+use poly::Place;
 pub use poly::Poly;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -96,7 +97,7 @@ struct Analysis<'a> {
 /// What is known at a place.
 #[derive(Clone, Default)]
 struct Scope {
-    facts: Facts,
+    place: Place,
     /// Integers bound by `let`, as sizes.
     ints: FxHashMap<Var, Size>,
     /// Truth values bound by `let`, as brackets.
@@ -133,10 +134,11 @@ impl<'a> Analysis<'a> {
         }
         let f = self.program.function(id);
         let Body::Exp(body) = &f.body else { panic!("cost: `{}` is a derivative that has not been defined yet", f.name) };
-        let scope = Scope { facts: Facts::of_function(f), ..Scope::default() };
+        let scope = Scope { place: Place { facts: Facts::of_function(f), indices: vec![] }, ..Scope::default() };
         let mut walk = Walk { analysis: self, exact: true };
         let tally = walk.count(&scope, body, &Use::Evaluated);
-        let result = (tally, walk.exact);
+        let exact = walk.exact;
+        let result = (tally.map(|p| p.settle(&scope.place)), exact);
         self.functions.insert(id, result.clone());
         result
     }
@@ -200,7 +202,8 @@ impl Walk<'_, '_> {
             Exp::For(index, size, body) => {
                 let size = scope.size(size);
                 let mut inner = scope.clone();
-                inner.facts.enter_for(*index, &size);
+                inner.place.facts.enter_for(*index, &size);
+                inner.place.indices.push(*index);
                 let tally = self.count(&inner, body, usage);
                 self.sum(scope, *index, &Poly::zero(), &Poly::from_size(&size), tally)
             }
@@ -220,7 +223,8 @@ impl Walk<'_, '_> {
                 let init = self.evaluate(scope, &h.init);
                 let size = scope.size(&h.size);
                 let mut inner = scope.clone();
-                inner.facts.enter_for(h.index, &size);
+                inner.place.facts.enter_for(h.index, &size);
+                inner.place.indices.push(h.index);
                 inner.unknown.extend(&h.state);
                 let step = self.evaluate(&inner, &h.body);
                 let steps = self.sum(scope, h.index, &Poly::zero(), &Poly::from_size(&size), step);
@@ -231,7 +235,7 @@ impl Walk<'_, '_> {
                 let condition = self.evaluate(scope, p);
                 let (holds, exact) = scope.test(&self.analysis.program.vars, p);
                 let mut inner = scope.clone();
-                inner.facts.assume(p);
+                inner.place.facts.assume(p);
                 let tally = self.count(&inner, e, usage);
                 self.exact &= exact || tally.is_zero();
                 condition.add(&tally.times(&holds))
@@ -240,8 +244,8 @@ impl Walk<'_, '_> {
                 let condition = self.evaluate(scope, p);
                 let (holds, exact) = scope.test(&self.analysis.program.vars, p);
                 let (mut yes, mut no) = (scope.clone(), scope.clone());
-                yes.facts.assume(p);
-                no.facts.assume_not(p);
+                yes.place.facts.assume(p);
+                no.place.facts.assume_not(p);
                 let (yes, no) = (self.count(&yes, a, usage), self.count(&no, b, usage));
                 let branches = if exact {
                     yes.times(&holds).add(&no.times(&Poly::one().sub(&holds)))
@@ -297,7 +301,7 @@ impl Walk<'_, '_> {
                 let (callee, exact) = self.analysis.function(*id);
                 let types: Vec<Type> = args.iter().map(|a| (*self.type_of(a)).clone()).collect();
                 let bound = build::bind_sizes(self.analysis.program, *id, &types, args);
-                let body = callee.map(|p| p.substitute(&scope.facts, &|v| bound.get(&v).map(|size| Poly::from_size(&scope.size(size)))));
+                let body = callee.map(|p| p.substitute(&scope.place, &|v| bound.get(&v).map(|size| Poly::from_size(&scope.size(size)))));
                 let unbound: Vec<Var> =
                     self.analysis.program.function(*id).params.iter().copied().filter(|v| !bound.contains_key(v)).collect();
                 self.forget(&unbound, &body);
@@ -319,8 +323,9 @@ impl Walk<'_, '_> {
         let mut inner = scope.clone();
         let (lo, hi) = (scope.int(&self.analysis.program.vars, &range.lo), scope.int(&self.analysis.program.vars, &range.hi));
         if let (Some(lo), Some(hi)) = (&lo, &hi) {
-            inner.facts.enter(range.index, lo, hi);
+            inner.place.facts.enter(range.index, lo, hi);
         }
+        inner.place.indices.push(range.index);
         let tally = body(self, &inner);
         let poly = |size: Option<Size>, exp: &Exp| match size {
             Some(size) => Poly::from_size(&size),
@@ -331,7 +336,7 @@ impl Walk<'_, '_> {
     }
 
     fn sum(&mut self, scope: &Scope, index: Var, lo: &Poly, hi: &Poly, tally: Tally) -> Tally {
-        tally.map(|p| p.sum(index, lo, hi, &scope.facts))
+        tally.map(|p| p.sum(index, lo, hi, &scope.place))
     }
 
     /// How many floats of a value of this type are added.
@@ -359,7 +364,7 @@ impl Walk<'_, '_> {
             Type::Array(_, s) if !s.is_float() => Poly::zero(),
             Type::Array(shape, _) => shape.iter().fold(Poly::one(), |p, size| {
                 let axis = Poly::from_size(&scope.size(size));
-                p.mul(&axis.maximum(&Poly::zero(), &scope.facts))
+                p.mul(&axis.maximum(&Poly::zero(), &scope.place.facts))
             }),
             Type::Tuple(parts) => parts.iter().fold(Poly::zero(), |p, t| p.add(&self.floats(scope, t))),
         }
@@ -380,7 +385,7 @@ impl Scope {
 
     /// 1 where the condition holds, else 0, and whether that is so: a condition on data counts as true.
     fn test(&self, vars: &Vars, condition: &Exp) -> (Poly, bool) {
-        if let Some(known) = self.facts.decide(vars, condition) {
+        if let Some(known) = self.place.facts.decide(vars, condition) {
             return (Poly::constant(known as i64), true);
         }
         let bound = (Poly::one(), false);
@@ -391,8 +396,8 @@ impl Scope {
                 let both = || (self.test(vars, &args[0]), self.test(vars, &args[1]));
                 let ints = || Some((Poly::from_size(&self.int(vars, &args[0])?), Poly::from_size(&self.int(vars, &args[1])?)));
                 let compared = |f: &dyn Fn(Poly, Poly) -> Poly| ints().map_or(bound.clone(), |(a, b)| (f(a, b), true));
-                let at_least = |a: &Poly, b: &Poly| a.sub(b).nonnegative(&self.facts);
-                let equal = |a: &Poly, b: &Poly| a.sub(b).is_null(&self.facts);
+                let at_least = |a: &Poly, b: &Poly| a.sub(b).nonnegative(&self.place.facts);
+                let equal = |a: &Poly, b: &Poly| a.sub(b).is_null(&self.place.facts);
                 match op {
                     Op::And => {
                         let ((p, p_exact), (q, q_exact)) = both();
