@@ -252,3 +252,12 @@ fn threads_change_nothing() {
         }
     }
 }
+
+#[test]
+fn several_loops_share_a_total() {
+    check_text("def f(x: [n]f64, y: [m]f64) -> f64 = sum i in 0..2. if i > 0 then sum j. exp(x[j]) else (sum j. sin(y[j]))", SIZES);
+    check_text(
+        "def f(x: [n]f64, A: [n, n]f64) -> [n]f64 = (for i. sum j. A[i, j] * x[j]) + ((for i. sin(x[i])) + for i. sum j. A[j, i])",
+        SIZES,
+    );
+}

@@ -18,6 +18,7 @@
 mod binding;
 mod branch;
 mod buffers;
+mod checks;
 mod contract;
 mod count;
 mod deliver;
@@ -72,6 +73,9 @@ pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
     lowering.store(body, &dest);
     let Lowering { mut kernel, block, mut bounds, .. } = lowering;
     kernel.body = block;
+    if !options.count {
+        checks::lift(&mut kernel);
+    }
     schedule::schedule(&mut kernel, options);
     if options.count {
         count::count(&mut kernel);

@@ -10,7 +10,7 @@ pub(super) fn schedule(kernel: &mut Kernel, options: Options) {
 
 fn visit(kernel: &Kernel, stmt: &mut Stmt, options: Options) {
     if let Stmt::Loop(l) = stmt {
-        if l.body.iter().all(|s| is_straight(kernel, s)) && l.body.iter().map(weight).sum::<usize>() <= 200 {
+        if l.body.iter().all(|s| is_straight(s)) && l.body.iter().map(weight).sum::<usize>() <= 200 {
             let vector = match &l.order {
                 Order::Sequential | Order::Accumulation(..) => false,
                 Order::Independent => true,
@@ -29,10 +29,10 @@ fn visit(kernel: &Kernel, stmt: &mut Stmt, options: Options) {
 }
 
 /// Whether a statement may stand in a vector loop.
-fn is_straight(kernel: &Kernel, stmt: &Stmt) -> bool {
+pub(super) fn is_straight(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::Let(..) | Stmt::Var(..) | Stmt::Set(..) | Stmt::Add(..) => true,
-        Stmt::If(_, a, b) => a.iter().chain(b).all(|s| is_straight(kernel, s)),
+        Stmt::If(_, a, b) => a.iter().chain(b).all(|s| is_straight(s)),
         Stmt::Loop(_) | Stmt::Allocate(..) | Stmt::Zero(..) | Stmt::Copy(..) | Stmt::Check(_) | Stmt::Count(_) | Stmt::Gemm(_) => false,
     }
 }

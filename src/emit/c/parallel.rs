@@ -19,7 +19,7 @@ impl Emitter<'_> {
         line!(self, "const int64_t chunks_{n} = {chunks};");
         for (total, _) in &totals {
             let name = self.names.local(*total);
-            line!(self, "{} {name}_parts[{}];", type_name(self.names.kernel.local(*total).scalar), p.chunks.most);
+            line!(self, "{} {name}_parts_{n}[{}];", type_name(self.names.kernel.local(*total).scalar), p.chunks.most);
         }
         for private in &p.private {
             let (name, ty) = (self.names.buffer(private.buffer), type_name(self.names.kernel.buffer(private.buffer).scalar));
@@ -84,7 +84,7 @@ impl Emitter<'_> {
         self.end = outer;
         for (total, _) in totals {
             let name = self.names.local(*total);
-            line!(self, "{name}_parts[chunk_{n}] = {name};");
+            line!(self, "{name}_parts_{n}[chunk_{n}] = {name};");
         }
         if fails {
             self.depth -= 1;
@@ -101,7 +101,7 @@ impl Emitter<'_> {
     fn combine(&mut self, p: &Parallel, totals: &[(Local, Combine)], n: usize) {
         for (total, combine) in totals {
             let name = self.names.local(*total).to_string();
-            let part = format!("{name}_parts[chunk]");
+            let part = format!("{name}_parts_{n}[chunk]");
             let float = self.names.kernel.local(*total).scalar == Scalar::F64;
             let combined = match (combine, float) {
                 (Combine::Add, _) => format!("{name} + {part}"),
