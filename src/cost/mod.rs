@@ -8,15 +8,16 @@
 //! Sizes are taken to be at least zero, as they are.
 
 pub mod poly;
+mod sum;
 
 use crate::ir::destination::{Path, passed_on};
 use crate::ir::facts::Facts;
 use crate::ir::{Body, Exp, FunctionId, Lit, Op, Program, Range, Reduction, Scalar, Size, Type, Var, Vars, build, print};
 use crate::scalar::CostClass;
-use poly::Place;
 pub use poly::Poly;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
+use sum::Place;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cost {

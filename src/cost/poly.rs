@@ -2,46 +2,20 @@
 //!
 //! A condition on integers is a formula too, 1 where it holds and 0 elsewhere (an Iverson bracket), so that the cost of
 //! a guarded expression is a product, and the cost of a loop over it a sum of products.
-//! Sums over an index are solved: powers of the index by Faulhaber's formula
-//!
-//! `sum i in 0..m. i^k  =  1/(k+1) * sum j in 0..k+1. C(k+1, j) B(j) m^(k+1-j)`
-//!
-//! an equation `[i == e]` by putting `e` for `i`, an inequality `[i < e]` by a narrower range. Where that would be a
-//! minimum or maximum in an outer index, the sum waits for the sum over that index, which may be solved first (so the
-//! cost of a convolution is `n m`). What remains in the end is added up when the formula is evaluated. Every formula is
-//! exact.
+//! Every formula is exact. Sums over an index are solved in `sum.rs`.
 
+use super::sum::Place;
 use crate::ir::Vars;
 use crate::ir::facts::Facts;
 use crate::types::size::{self, floor_div};
 use crate::types::{Size, Var};
 use std::collections::BTreeMap;
 
-/// Where a sum stands.
-#[derive(Clone, Default)]
-pub struct Place {
-    pub facts: Facts,
-    /// The indices of the loops around it that are still to be summed over.
-    pub indices: Vec<Var>,
-}
-
-impl Place {
-    /// Inside a loop.
-    pub fn enter(&self, index: Var, lo: &Poly, hi: &Poly) -> Place {
-        let mut inner = self.clone();
-        if let (Some(lo), Some(hi)) = (lo.to_size(), hi.to_size()) {
-            inner.facts.enter(index, &lo, &hi);
-        }
-        inner.indices.push(index);
-        inner
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rational {
-    numerator: i128,
+    pub(super) numerator: i128,
     /// At least 1, without a common factor.
-    denominator: i128,
+    pub(super) denominator: i128,
 }
 
 impl Rational {
@@ -53,10 +27,10 @@ impl Rational {
         let scale = if denominator < 0 { -a.max(1) } else { a.max(1) };
         Rational { numerator: numerator / scale, denominator: denominator / scale }
     }
-    fn add(self, other: Rational) -> Rational {
+    pub(super) fn add(self, other: Rational) -> Rational {
         Rational::new(self.numerator * other.denominator + other.numerator * self.denominator, self.denominator * other.denominator)
     }
-    fn mul(self, other: Rational) -> Rational {
+    pub(super) fn mul(self, other: Rational) -> Rational {
         Rational::new(self.numerator * other.numerator, self.denominator * other.denominator)
     }
 }
@@ -80,12 +54,12 @@ pub enum Atom {
 }
 
 /// A product of atoms, sorted, repeated for powers (but brackets: their powers are themselves).
-type Monomial = Vec<Atom>;
+pub(super) type Monomial = Vec<Atom>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Poly {
     /// No coefficient is zero.
-    terms: BTreeMap<Monomial, Rational>,
+    pub(super) terms: BTreeMap<Monomial, Rational>,
 }
 
 impl Poly {
@@ -104,10 +78,10 @@ impl Poly {
     pub fn data(text: String, vars: Vec<Var>) -> Poly {
         Poly::atom(Atom::Data(text, vars))
     }
-    fn atom(atom: Atom) -> Poly {
+    pub(super) fn atom(atom: Atom) -> Poly {
         Poly::term(vec![atom], Rational::new(1, 1))
     }
-    fn term(monomial: Monomial, coefficient: Rational) -> Poly {
+    pub(super) fn term(monomial: Monomial, coefficient: Rational) -> Poly {
         let mut terms = BTreeMap::new();
         if coefficient.numerator != 0 {
             terms.insert(monomial, coefficient);
@@ -140,7 +114,7 @@ impl Poly {
             self.terms.insert(monomial, total);
         }
     }
-    fn scale(&self, factor: Rational) -> Poly {
+    pub(super) fn scale(&self, factor: Rational) -> Poly {
         self.mul(&Poly::term(vec![], factor))
     }
     pub fn negate(&self) -> Poly {
@@ -161,7 +135,7 @@ impl Poly {
         }
         product
     }
-    fn power(&self, exponent: usize) -> Poly {
+    pub(super) fn power(&self, exponent: usize) -> Poly {
         (0..exponent).fold(Poly::one(), |p, _| p.mul(self))
     }
 
@@ -197,7 +171,7 @@ impl Poly {
         total
     }
     /// The formula as a size, where it is one.
-    fn to_size(&self) -> Option<Size> {
+    pub(super) fn to_size(&self) -> Option<Size> {
         let mut total = Size::default();
         for (monomial, c) in &self.terms {
             let whole = i64::try_from(c.numerator).ok().filter(|_| c.denominator == 1)?;
@@ -292,81 +266,6 @@ impl Poly {
         total
     }
 
-    /// `sum index in lo..hi. self`
-    pub fn sum(&self, index: Var, lo: &Poly, hi: &Poly, place: &Place) -> Poly {
-        // Bounds that are extremes in outer indices are brackets: these can wait.
-        if let Some((a, b)) = lo.extreme(place, |atom| matches!(atom, Atom::Max(..))) {
-            let from = Poly::var(index).sub(&b).nonnegative(&place.enter(index, &a, hi).facts);
-            return self.mul(&from).sum(index, &a, hi, place);
-        }
-        if let Some((a, b)) = hi.extreme(place, |atom| matches!(atom, Atom::Min(..))) {
-            let below = b.sub(&Poly::var(index)).sub(&Poly::one()).nonnegative(&place.enter(index, lo, &a).facts);
-            return self.mul(&below).sum(index, lo, &a, place);
-        }
-        let mut total = Poly::default();
-        for (monomial, c) in &self.terms {
-            let (inner, outer): (Vec<&Atom>, Vec<&Atom>) = monomial.iter().partition(|a| a.mentions(index));
-            let outer = Poly::term(outer.into_iter().cloned().collect(), *c);
-            total = total.add(&outer.mul(&sum_product(inner.into_iter().cloned().collect(), index, lo, hi, place)));
-        }
-        total
-    }
-
-    /// Solves the sums that waited for outer indices, now that there are none.
-    pub fn settle(&self, place: &Place) -> Poly {
-        let mut total = Poly::default();
-        for (monomial, c) in &self.terms {
-            let settled = |atom: &Atom| match atom {
-                Atom::Sum(index, lo, hi, body) => {
-                    let body = body.settle(&Place { indices: vec![], ..place.enter(*index, lo, hi) });
-                    body.sum(*index, lo, hi, &Place { indices: vec![], ..place.clone() })
-                }
-                other => Poly::atom(other.clone()),
-            };
-            total = total.add(&monomial.iter().fold(Poly::term(vec![], *c), |p, a| p.mul(&settled(a))));
-        }
-        total
-    }
-
-    /// The two sides, where this is an extreme of a kind that mentions an outer index; the first does not, if possible.
-    fn extreme(&self, place: &Place, kind: impl Fn(&Atom) -> bool) -> Option<(Poly, Poly)> {
-        let (monomial, c) = self.terms.iter().next().filter(|_| self.terms.len() == 1)?;
-        match monomial.as_slice() {
-            [atom @ (Atom::Min(a, b) | Atom::Max(a, b))] if kind(atom) && *c == Rational::new(1, 1) && self.waits(place) => {
-                let inner = |p: &Poly| place.indices.iter().any(|v| p.mentions(*v));
-                let (a, b) = if inner(a) { (b, a) } else { (a, b) };
-                Some(((**a).clone(), (**b).clone()))
-            }
-            _ => None,
-        }
-    }
-    /// Whether an extreme in it mentions an outer index.
-    fn waits(&self, place: &Place) -> bool {
-        let mentions = |p: &Poly| place.indices.iter().any(|v| p.mentions(*v));
-        self.terms.keys().flatten().any(|atom| match atom {
-            Atom::Min(a, b) | Atom::Max(a, b) => mentions(a) || mentions(b),
-            Atom::Var(_) | Atom::Div(..) | Atom::Mod(..) | Atom::NonNegative(_) | Atom::Zero(_) | Atom::Sum(..) | Atom::Data(..) => false,
-        })
-    }
-    /// Whether it has a sum over this index left.
-    fn has_sum_over(&self, index: Var) -> bool {
-        self.terms.keys().flatten().any(|atom| match atom {
-            Atom::Sum(own, lo, hi, body) => *own == index || [lo, hi, body].iter().any(|p| p.has_sum_over(index)),
-            Atom::Min(a, b) | Atom::Max(a, b) | Atom::Div(a, b) | Atom::Mod(a, b) => a.has_sum_over(index) || b.has_sum_over(index),
-            Atom::NonNegative(p) | Atom::Zero(p) => p.has_sum_over(index),
-            Atom::Var(_) | Atom::Data(..) => false,
-        })
-    }
-
-    /// The formula as `factor * index + rest`, where the factor is a whole number and the rest does not mention the index.
-    fn linear_in(&self, index: Var) -> Option<(i64, Poly)> {
-        let own = vec![Atom::Var(index)];
-        let factor = self.terms.get(&own)?;
-        let mut rest = self.clone();
-        rest.terms.remove(&own);
-        (factor.denominator == 1 && !rest.mentions(index)).then_some((i64::try_from(factor.numerator).ok()?, rest))
-    }
-
     /// The value under an assignment; `None` on overflow, on division by zero, or where something is unknown.
     pub fn evaluate(&self, value: &dyn Fn(Var) -> Option<i64>) -> Option<i64> {
         // Over a common denominator: the value of a cost is whole, its terms need not be.
@@ -416,82 +315,8 @@ impl Poly {
     }
 }
 
-/// `sum index in lo..hi.` of a product of atoms that all mention the index.
-fn sum_product(atoms: Monomial, index: Var, lo: &Poly, hi: &Poly, place: &Place) -> Poly {
-    let facts = &place.facts;
-    let product = |atoms: &[Atom]| atoms.iter().fold(Poly::one(), |p, a| p.mul(&Poly::atom(a.clone())));
-    let waiting = || Poly::atom(Atom::Sum(index, Box::new(lo.clone()), Box::new(hi.clone()), Box::new(product(&atoms))));
-    for (k, atom) in atoms.iter().enumerate() {
-        let others = || product(&[&atoms[..k], &atoms[k + 1..]].concat());
-        match atom {
-            Atom::Zero(p) => {
-                if let Some((factor @ (1 | -1), rest)) = p.linear_in(index) {
-                    let solution = if factor == 1 { rest.negate() } else { rest };
-                    let inside = solution.sub(lo).nonnegative(facts).mul(&hi.sub(&solution).sub(&Poly::one()).nonnegative(facts));
-                    let at = others().substitute(place, &|v| (v == index).then(|| solution.clone()));
-                    return at.mul(&inside);
-                }
-            }
-            Atom::NonNegative(p) => {
-                if let Some((factor, rest)) = p.linear_in(index) {
-                    // factor * index + rest >= 0
-                    let (mut from, mut to) = (lo.clone(), hi.clone());
-                    if factor > 0 {
-                        from = lo.maximum(&rest.divide(factor).negate(), facts);
-                    } else {
-                        to = hi.minimum(&rest.divide(factor.wrapping_neg()).add(&Poly::one()), facts);
-                    }
-                    return if from.waits(place) || to.waits(place) { waiting() } else { others().sum(index, &from, &to, place) };
-                }
-            }
-            Atom::Sum(inner, from, to, body) if !from.mentions(index) && !to.mentions(index) => {
-                // The other way round.
-                let outer = place.enter(*inner, from, to);
-                let first = body.mul(&others()).sum(index, lo, hi, &outer);
-                if !first.has_sum_over(index) {
-                    return first.sum(*inner, from, to, place);
-                }
-            }
-            Atom::Var(_) | Atom::Div(..) | Atom::Mod(..) | Atom::Min(..) | Atom::Max(..) | Atom::Sum(..) | Atom::Data(..) => {}
-        }
-    }
-    if atoms.iter().all(|a| *a == Atom::Var(index)) {
-        let full = |end: &Poly| faulhaber(atoms.len(), end).sub(&faulhaber(atoms.len(), lo));
-        let end = lo.maximum(hi, facts);
-        // An empty range in an outer index is a bracket, which the sum over that index can use.
-        return if end.waits(place) { full(hi).mul(&hi.sub(lo).nonnegative(facts)) } else { full(&end) };
-    }
-    waiting()
-}
-
-/// `sum i in 0..m. i^k`
-fn faulhaber(k: usize, m: &Poly) -> Poly {
-    let mut bernoulli: Vec<Rational> = vec![];
-    let binomial = |n: usize, j: usize| (0..j).fold(1i128, |b, t| b * (n - t) as i128 / (t + 1) as i128);
-    for n in 0..=k {
-        let sum = (0..n)
-            .fold(Rational::new(if n == 0 { -1 } else { 0 }, 1), |s, j| s.add(Rational::new(binomial(n + 1, j), 1).mul(bernoulli[j])));
-        bernoulli.push(sum.mul(Rational::new(-1, n as i128 + 1)));
-    }
-    let terms = (0..=k).map(|j| m.power(k + 1 - j).scale(Rational::new(binomial(k + 1, j), k as i128 + 1).mul(bernoulli[j])));
-    terms.fold(Poly::zero(), |sum, term| sum.add(&term))
-}
-
-impl Poly {
-    /// Floored division by a positive number.
-    fn divide(&self, divisor: i64) -> Poly {
-        if divisor == 1 {
-            return self.clone();
-        }
-        match self.as_constant() {
-            Some(c) => Poly::constant(floor_div(c, divisor)),
-            None => Poly::atom(Atom::Div(Box::new(self.clone()), Box::new(Poly::constant(divisor)))),
-        }
-    }
-}
-
 impl Atom {
-    fn mentions(&self, var: Var) -> bool {
+    pub(super) fn mentions(&self, var: Var) -> bool {
         match self {
             Atom::Var(v) => *v == var,
             Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => a.mentions(var) || b.mentions(var),

@@ -2,21 +2,22 @@
 //!
 //! An expression is evaluated (`eval`) or added into a destination (`accumulate`). Adding distributes over `sum`, `for`,
 //! `+` of arrays and tuples, `let`, `if`, guards, tuples and singletons; anything else is evaluated and then added, one
-//! addition for each float, and a written zero is not added. So `sum i. {k(i) -> v(i)}` does one addition per `i`, and a false guard costs nothing.
-//! Of `let (x, y) = value; body` a variable that the body only adds to its destination is never built
-//! (`ir/destination.rs`): the value is delivered part by part, some kept, some added.
+//! addition for each float, and a written zero is not added. So `sum i. {k(i) -> v(i)}` does one addition per `i`, and a
+//! false guard costs nothing. Of `let (x, y) = value; body` a variable that the body only adds to its destination is
+//! never built (`deliver.rs`).
 //!
 //! The cost model: each executed operation on floats counts once, as its row says (`Op::cost`); a partial derivative
 //! is one call; a float added into a destination is one addition. Work on integers and truth values is free.
 //!
 //! `any` and `all` evaluate their body at every index, like the other binders.
 
+mod deliver;
 mod memory;
 
 use crate::bind;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::fault::Fault;
-use crate::ir::destination::{Path, passed_on};
+use crate::ir::destination::Path;
 use crate::ir::{Body, Exp, FunctionId, History, Lit, Op, Program, Range, Reduction, Scalar, Size, Type, Var, build};
 use crate::scalar::CostClass;
 use crate::value::Value;
@@ -267,132 +268,6 @@ impl<'a> Interpreter<'a> {
                 Ok(())
             }
         }
-    }
-
-    /// Runs with variables bound, but those that the body only adds to its destination: these are added there. `part`
-    /// gives the place for a part of the body's destination, if it has one.
-    fn let_into<T>(
-        &mut self,
-        vars: &[Var],
-        value: &'a Exp,
-        body: &'a Exp,
-        part: &dyn Fn(&[usize]) -> Option<Place>,
-        run: impl FnOnce(&mut Self) -> Outcome<T>,
-    ) -> Outcome<T> {
-        let program = self.program;
-        let paths = self.paths.entry(body as *const Exp).or_insert_with(|| Rc::new(passed_on(&program.vars, vars, body))).clone();
-        let places: Vec<Option<Place>> = paths.iter().map(|path| part(path.as_ref()?)).collect();
-        let before = self.passed.len();
-        if places.iter().all(Option::is_none) {
-            let value = self.eval(value)?;
-            return self.bound(vars, value, run);
-        }
-        match places.as_slice() {
-            [Some(place)] => self.accumulate(value, place)?,
-            _ => {
-                let kept = self.deliver(value, &places)?;
-                vars.iter().zip(kept).for_each(|(v, value)| self.env[v.0 as usize] = value);
-            }
-        }
-        self.passed.extend(vars.iter().zip(&places).filter(|(_, place)| place.is_some()).map(|(v, _)| *v));
-        let result = run(self);
-        self.passed.truncate(before);
-        vars.iter().for_each(|v| self.env[v.0 as usize] = None);
-        result
-    }
-
-    /// The parts of a tuple that have no place; the others are added to theirs.
-    fn deliver(&mut self, exp: &'a Exp, places: &[Option<Place>]) -> Outcome<Vec<Option<Val>>> {
-        match exp {
-            Exp::Tuple(parts) => {
-                let each = parts.iter().zip(places).map(|(e, place)| match place {
-                    Some(place) => self.accumulate(e, place).map(|()| None),
-                    None => self.eval(e).map(Some),
-                });
-                each.collect()
-            }
-            Exp::Let(vars, value, body) => {
-                let part = |path: &[usize]| match path {
-                    [k, rest @ ..] => places[*k].as_ref().map(|place| place.part(rest)),
-                    [] => None,
-                };
-                self.let_into(vars, value, body, &part, |me| me.deliver(body, places))
-            }
-            Exp::If(p, a, b) => {
-                let chosen = if self.eval(p)?.truth() { a } else { b };
-                self.deliver(chosen, places)
-            }
-            Exp::Guard(p, e) => {
-                if self.eval(p)?.truth() {
-                    return self.deliver(e, places);
-                }
-                let zeros = self.layout(e)?.parts();
-                Ok(zeros.into_iter().zip(places).map(|(layout, place)| place.is_none().then(|| layout.zero())).collect())
-            }
-            Exp::For(index, size, body) => {
-                let count = self.size(size);
-                if count == 0 {
-                    let zeros = self.layout(exp)?.parts();
-                    return Ok(zeros.into_iter().zip(places).map(|(layout, place)| place.is_none().then(|| layout.zero())).collect());
-                }
-                let mut columns: Vec<Vec<Val>> = vec![vec![]; places.len()];
-                for i in 0..count {
-                    let inner: Vec<Option<Place>> = places.iter().map(|p| p.as_ref().map(|p| p.at(i))).collect();
-                    let kept = self.at(*index, i as i64, |me| me.deliver(body, &inner))?;
-                    columns.iter_mut().zip(kept).for_each(|(column, value)| column.extend(value));
-                }
-                Ok(columns.into_iter().map(|column| (!column.is_empty()).then(|| stack(column))).collect())
-            }
-            Exp::Sum(..) | Exp::Singleton(..) => {
-                let zeros = self.layout(exp)?.parts();
-                let start = zeros.into_iter().zip(places).map(|(layout, place)| place.is_none().then(|| layout.zero())).collect();
-                self.deliver_more(exp, start, places)
-            }
-            Exp::Op(Op::Add, args) => {
-                let first = self.deliver(&args[0], places)?;
-                self.deliver_more(&args[1], first, places)
-            }
-            Exp::Var(_)
-            | Exp::Lit(_)
-            | Exp::Op(..)
-            | Exp::Partial(..)
-            | Exp::Index(..)
-            | Exp::Reduce(..)
-            | Exp::History(_)
-            | Exp::Array(_)
-            | Exp::Call(..) => {
-                let Val::Tuple(values) = self.eval(exp)? else { panic!("interpret: several variables name a tuple") };
-                let mut kept = vec![];
-                for (value, place) in values.into_iter().zip(places) {
-                    kept.push(match place {
-                        Some(place) => {
-                            self.counts.additions += self.buffers.add(place, &value);
-                            None
-                        }
-                        None => Some(value),
-                    });
-                }
-                Ok(kept)
-            }
-        }
-    }
-
-    /// Adds a tuple to what was kept of another, and to the places of the other parts.
-    fn deliver_more(&mut self, exp: &'a Exp, kept: Vec<Option<Val>>, places: &[Option<Place>]) -> Outcome<Vec<Option<Val>>> {
-        let all: Vec<Place> = kept
-            .into_iter()
-            .zip(places)
-            .map(|(value, place)| match (value, place) {
-                (Some(value), _) => self.buffers.push(value),
-                (None, place) => place.clone().expect("a part is kept or has a place"),
-            })
-            .collect();
-        let all = Place::Tuple(all);
-        self.accumulate(exp, &all)?;
-        let mut kept: Vec<Option<Val>> =
-            all.parts().iter().zip(places).rev().map(|(own, place)| place.is_none().then(|| self.buffers.pop(own))).collect();
-        kept.reverse();
-        Ok(kept)
     }
 
     /// A scalar operation.
