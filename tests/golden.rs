@@ -11,7 +11,7 @@
 //! | `show f`, `show grad f wrt x after PASS` | the function after a pass, the last if none is named; `check` is as it was written |
 //! | `cost f at n=10`, `cost grad f at n=10` | the number of operations of the function after all passes, on random arguments |
 //! | `error` | the messages about the program |
-//! | `fails f(..)` | why the call fails |
+//! | `fails f(..)` | why the call fails, before and after all passes |
 //!
 //! Every call in a golden file is besides checked at every stage, and every derivative by duality and differences
 //! (`harness/`).
@@ -169,8 +169,10 @@ impl Subject {
     fn fails(&mut self, command: &str) -> Result<String, String> {
         let call = Call::read(self.program()?, command)?;
         let text = self.text.clone();
-        match self.stages(call.id, None, &None)?.call(&call.args, Target::Compiled)? {
+        let stages = self.stages(call.id, None, &None)?;
+        match stages.call(&call.args, Target::Compiled)? {
             Ok((value, _)) => Err(format!("the call gives {}", shown(&value))),
+            Err(_) if stages.value_after_all(&call.args).is_some() => Err("after all passes, the call fails no more".to_string()),
             Err(failure) => Ok(render(&[failure.diagnostic()], &Sources::single("golden.iv", text), false)),
         }
     }

@@ -94,6 +94,10 @@ impl Facts {
 
     /// `var` is this value.
     pub fn define(&mut self, var: Var, value: &Exp) {
+        // The place of an extremum is one of those looked at.
+        if let Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, range, _) = value {
+            self.enter_range(&Range { index: var, lo: range.lo.clone(), hi: range.hi.clone() });
+        }
         if let Some(size) = exp_size(value) {
             self.assume_nonneg(Size::var(var).sub(&size));
             self.assume_nonneg(size.sub(&Size::var(var)));
@@ -189,6 +193,10 @@ impl Facts {
 
     /// Whether a read at `key` of an axis is known to be in range.
     pub fn in_range(&self, key: &Exp, axis: &Size) -> bool {
+        if let Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, range, _) = key {
+            let ends = exp_size(&range.lo).zip(exp_size(&range.hi));
+            return ends.is_some_and(|(lo, hi)| self.prove_nonneg(&lo) && self.prove_nonneg(&axis.sub(&hi)));
+        }
         match exp_size(key) {
             Some(k) => self.prove_nonneg(&k) && self.prove_nonneg(&axis.sub(&k).sub(&Size::constant(1))),
             None => false,
@@ -211,9 +219,11 @@ impl Facts {
     fn prove(&self, goal: &Size) -> bool {
         let mut facts = self.clone();
         facts.explain_atoms(goal);
-        let mut effort = EFFORT;
-        if facts.search(goal, DEPTH, &mut effort) {
-            return true;
+        // Short proofs first: a long search must not miss them.
+        for depth in [1, 2, DEPTH] {
+            if facts.search(goal, depth, &mut { EFFORT }) {
+                return true;
+            }
         }
         let (goal, facts) = (exact_quotients(goal), Facts::of(facts.known.iter().map(exact_quotients)));
         let mut effort = EFFORT;

@@ -14,6 +14,7 @@ use super::simplify::arrays::linear;
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
+use crate::ir::facts::Facts;
 use crate::ir::traverse::{Substitution, substitute};
 use crate::ir::*;
 
@@ -34,6 +35,7 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     }
     let (around, core) = peel(*body);
     let bound: Vec<Var> = around.iter().flat_map(|a| if let Around::Let(vars, _) = a { vars.clone() } else { vec![] }).collect();
+    let outside = cx.facts.clone();
     let mark = cx.facts.mark();
     cx.facts.enter_range(&range);
     for a in &around {
@@ -46,7 +48,7 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
             Around::Guard(p) => cx.facts.assume(p),
         }
     }
-    let way = choose(cx, &range, &bound, &around, &core);
+    let way = choose(cx, &outside, &range, &bound, &around, &core);
     cx.facts.reset(mark);
     match way {
         Some(Way::Generate(position)) => Ok(generate(cx, *range, around, core, position)),
@@ -71,21 +73,22 @@ enum Way {
     Interchange,
 }
 
-fn choose(cx: &Context, range: &Range, bound: &[Var], around: &[Around], core: &Exp) -> Option<Way> {
+/// What is taken out of the sum must be in range there too, where the sum may be empty or its guards false.
+fn choose(cx: &Context, outside: &Facts, range: &Range, bound: &[Var], around: &[Around], core: &Exp) -> Option<Way> {
     let i = range.index;
     let fixed = |e: &Exp| !e.mentions(i) && !e.mentions_any(bound);
     let fixed_size = |s: &Size| !s.mentions(i) && !bound.iter().any(|v| s.mentions(*v));
     match core {
         Exp::Singleton(places, _, _) => {
-            let known = |k: &Exp, s: &Size| cx.facts.in_range(k, s) && fixed_size(s);
-            if places.iter().all(|(k, s)| fixed(k) && known(k, s)) {
+            let comes_out = |k: &Exp, s: &Size| fixed(k) && fixed_size(s) && outside.in_range(k, s);
+            if places.iter().all(|(k, s)| comes_out(k, s)) {
                 return Some(Way::Pull);
             }
             for (position, (key, size)) in places.iter().enumerate() {
-                if solvable(key, i, bound) && known(key, size) {
+                if solvable(key, i, bound) && fixed_size(size) && cx.facts.in_range(key, size) {
                     return Some(Way::Generate(position));
                 }
-                if !(fixed(key) && known(key, size)) {
+                if !comes_out(key, size) {
                     return None;
                 }
             }

@@ -2,11 +2,10 @@
 //!
 //! `sum i in a..b. [i == e] * f(i)`   is   `[a <= e and e < b] * f(e)`
 
-use super::simplify::arrays::{linear, put_in};
-use super::simplify::guards::{conjunction, conjuncts, never_fails};
+use super::simplify::arrays::{cheap, linear, put_in, total};
+use super::simplify::guards::{conjunction, conjuncts};
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
-use crate::ir::traverse::{Substitution, substitute};
 use crate::ir::*;
 
 pub fn normalize(cx: &mut Context, exp: Exp) -> Exp {
@@ -21,14 +20,13 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     let Some((k, value)) = found else { return Err(Exp::Sum(range, Box::new(guard(*p, *e)))) };
     rest.remove(k);
     let Range { index: i, lo, hi } = *range;
-    // The value stands in the conditions too, so it must be cheap to repeat.
-    let mut conditions = vec![op2(Op::Le, lo, value.clone()), op2(Op::Lt, value.clone(), hi)];
-    for c in rest {
-        let with = Substitution::from_iter([(i, value.clone())]);
-        conditions.push(substitute(cx.vars, c, &with));
-    }
-    let body = put_in(cx, i, value, *e);
-    Ok(guard(conjunction(conditions).expect("at least two conditions"), body))
+    // The value stands in the conditions too, so it must be cheap to repeat. The others may fail outside the range.
+    let within = op2(Op::And, op2(Op::Le, lo, value.clone()), op2(Op::Lt, value.clone(), hi));
+    let body = match conjunction(rest) {
+        Some(p) => guard(p, *e),
+        None => *e,
+    };
+    Ok(guard(within, put_in(cx, i, value, body)))
 }
 
 /// The one index for which an equation holds.
@@ -36,13 +34,11 @@ fn solve(cx: &Context, condition: &Exp, i: Var) -> Option<Exp> {
     let Exp::Op(Op::Eq, sides) = condition else { return None };
     if let (Some(a), Some(b)) = (exp_size(&sides[0]), exp_size(&sides[1])) {
         let (sign, rest) = linear(&a.sub(&b), i)?;
-        return Some(size_exp(&rest.scale(-sign)));
+        return Some(size_exp(&rest.scale(-sign))).filter(|e| total(cx, e));
     }
     match sides.as_slice() {
-        [Exp::Var(v), e] | [e, Exp::Var(v)] if *v == i && !e.mentions(i) => {
-            let read = matches!(e, Exp::Index(array, keys, _) if matches!(**array, Exp::Var(_)) && keys.iter().all(|k| never_fails(cx, k)));
-            (read || never_fails(cx, e)).then(|| e.clone())
-        }
+        // The value is computed although the range may be empty.
+        [Exp::Var(v), e] | [e, Exp::Var(v)] if *v == i && !e.mentions(i) => (cheap(cx, e) && total(cx, e)).then(|| e.clone()),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! A comparison with a minimum or a maximum is two: `[i < min(j, i + k)]` is `[i < j and 0 < k]`.
 
-use super::simplify::arrays::linear;
+use super::simplify::arrays::{linear, total};
 use super::simplify::guards::{conjunction, conjuncts};
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
@@ -22,7 +22,8 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     let mut left = vec![];
     let mut solved = false;
     for c in conjuncts(&p) {
-        let parts = at_least_zero(&c).map(|size| split_extremes(&size)).unwrap_or_default();
+        // A loop that never runs must not gain an error from its bounds.
+        let parts = at_least_zero(&c).filter(|size| total(cx, &size_exp(size))).map(|size| split_extremes(&size)).unwrap_or_default();
         if !parts.iter().any(|part| bound(part, index).is_some()) {
             left.push(c);
             continue;

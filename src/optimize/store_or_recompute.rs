@@ -3,16 +3,40 @@
 //! An array whose element is a single cheap operation on reads (`+ - *`, no calls) is recomputed: that is no dearer than
 //! writing and reading it. So each read may cost one operation more than before this pass, and nothing else is redone.
 //! Likewise several sums of one body that share only such values become sums of their own.
+//!
+//! The outermost go first: what reads a recomputed array is no single operation any more, so it is stored, and operations
+//! do not pile up along a chain of arrays.
 
 use super::simplify::lets::{inline_copies, reads_known};
-use super::{Context, Rewrite, rewrite_everywhere};
+use super::{Context, Rewrite};
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
-use crate::ir::traverse::{Substitution, copy};
+use crate::ir::traverse::{Substitution, copy, map_children_with_facts};
 use crate::ir::*;
 
 pub fn store_or_recompute(cx: &mut Context, exp: Exp) -> Exp {
-    rewrite_everywhere(cx, exp, &rule)
+    let mut exp = exp;
+    loop {
+        match rule(cx, exp) {
+            Ok(new) => {
+                cx.changed = true;
+                exp = new;
+            }
+            Err(same) => {
+                exp = same;
+                break;
+            }
+        }
+    }
+    let mut facts = std::mem::take(&mut cx.facts);
+    let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
+        std::mem::swap(&mut cx.facts, facts);
+        let e = store_or_recompute(cx, e);
+        std::mem::swap(&mut cx.facts, facts);
+        e
+    });
+    cx.facts = facts;
+    exp
 }
 
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
@@ -35,7 +59,9 @@ fn own_sums(cx: &mut Context, range: Range, body: Exp) -> Rewrite {
     let mut rest = &body;
     while let Exp::Let(vars, value, inner) = rest {
         match vars.as_slice() {
-            [v] if is_light(cx, value) && cx.vars.ty(*v).shape().is_empty() => bindings.push((*v, value)),
+            [v] if is_light(cx, value) && cx.vars.ty(*v).shape().is_empty() && !bindings.iter().any(|(w, _)| value.mentions(*w)) => {
+                bindings.push((*v, value))
+            }
             _ => return same(range, body),
         }
         rest = inner;

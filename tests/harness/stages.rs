@@ -91,6 +91,12 @@ impl Stages {
         Ok(Ok(first))
     }
 
+    /// The value of a call after all passes, or `None` if it fails.
+    pub fn value_after_all(&self, args: &[Value]) -> Option<Value> {
+        let (program, id) = self.last();
+        interpret::call(program, id, args).ok().map(|(value, _)| value)
+    }
+
     fn shown(&self, stage: &Stage) -> String {
         iverson::ir::print::print_function(&stage.program, stage.id)
     }

@@ -40,7 +40,7 @@ fn operation(cx: &mut Context, op: Op, args: Vec<Exp>) -> Rewrite {
     }
     let Exp::Op(op, args) = exp else { unreachable!() };
     match (op, args.as_slice()) {
-        (Op::And | Op::Or | Op::Not | Op::Eq | Op::Ne, _) => logic(op, args),
+        (Op::And | Op::Or | Op::Not | Op::Eq | Op::Ne, _) => logic(cx, op, args),
         (Op::Add, [a, b]) => match (a, b) {
             (a, z) | (z, a) if is_zero(z) => Ok(a.clone()),
             (a, Exp::Op(Op::Neg, n)) if is_scalar(cx, a) => Ok(sub(a.clone(), n[0].clone())),
@@ -60,7 +60,8 @@ fn operation(cx: &mut Context, op: Op, args: Vec<Exp>) -> Rewrite {
             (Exp::Op(Op::Neg, n), b) => Ok(op1(Op::Neg, mul(n[0].clone(), b.clone()))),
             (a, Exp::Op(Op::Neg, n)) => Ok(op1(Op::Neg, mul(a.clone(), n[0].clone()))),
             (Exp::Lit(Lit::F64(c)), Exp::Op(Op::Mul, inner)) => match &inner[0] {
-                Exp::Lit(Lit::F64(d)) => Ok(mul(f64(c * d), inner[1].clone())),
+                // Not where one factor alone overflows or vanishes, which the product need not do.
+                Exp::Lit(Lit::F64(d)) if (c * d).is_normal() => Ok(mul(f64(c * d), inner[1].clone())),
                 _ => Err(Exp::Op(op, args)),
             },
             (a, c @ Exp::Lit(_)) if !matches!(a, Exp::Lit(_)) => Ok(mul(c.clone(), a.clone())),
@@ -142,7 +143,7 @@ fn half_decided(cx: &Context, op: Op, args: &[Exp]) -> Option<Exp> {
     }
 }
 
-fn logic(op: Op, args: Vec<Exp>) -> Rewrite {
+fn logic(cx: &Context, op: Op, args: Vec<Exp>) -> Rewrite {
     let yes = bool(true);
     let no = bool(false);
     match (op, args.as_slice()) {
@@ -152,10 +153,16 @@ fn logic(op: Op, args: Vec<Exp>) -> Rewrite {
         (Op::Or, [a, b]) if *a == yes || *b == yes => Ok(yes),
         (Op::And | Op::Or, [a, b]) if a == b => Ok(a.clone()),
         (Op::Not, [Exp::Op(inner, parts)]) => {
+            // NaN is neither below a number nor above it.
+            let ordered = type_of_exp(cx.vars, &parts[0]) == Type::I64;
             let opposite = match inner {
                 Op::Not => return Ok(parts[0].clone()),
                 Op::Eq => Op::Ne,
                 Op::Ne => Op::Eq,
+                Op::Lt if ordered => Op::Ge,
+                Op::Le if ordered => Op::Gt,
+                Op::Gt if ordered => Op::Le,
+                Op::Ge if ordered => Op::Lt,
                 _ => return Err(Exp::Op(op, args)),
             };
             Ok(Exp::Op(opposite, parts.clone()))

@@ -2,7 +2,8 @@
 //! array itself, reads move into what they read from, constant factors out of sums.
 
 use super::super::{Context, Rewrite};
-use super::guards::never_fails;
+use super::guards::{may_fail, never_fails};
+use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
 use crate::ir::facts::Facts;
 use crate::ir::traverse::{Substitution, substitute};
@@ -64,7 +65,8 @@ fn read(cx: &mut Context, array: Exp, keys: Vec<Exp>, site: Site) -> Rewrite {
             _ => Err(Exp::Index(Box::new(Exp::Array(items)), keys, site)),
         },
         Exp::Singleton(places, value, at) => {
-            if places.iter().zip(&keys).all(|((k, size), j)| cheap(cx, k) && cheap(cx, j) && (cx.facts.in_range(k, size) || k == j)) {
+            let known = |k: &Exp, size: &Size| cheap(cx, k) && cx.facts.in_range(k, size);
+            if places.iter().zip(&keys).all(|((k, size), j)| known(k, size) && known(j, size)) {
                 let count = places.len().min(keys.len());
                 let same = places.iter().zip(&keys).map(|((k, _), j)| op2(Op::Eq, k.clone(), j.clone())).reduce(|a, b| op2(Op::And, a, b));
                 let rest = index(singleton(places[count..].to_vec(), *value, at), keys[count..].to_vec(), site);
@@ -73,22 +75,30 @@ fn read(cx: &mut Context, array: Exp, keys: Vec<Exp>, site: Site) -> Rewrite {
                 Err(Exp::Index(Box::new(Exp::Singleton(places, value, at)), keys, site))
             }
         }
-        Exp::Sum(range, body) if keys.iter().all(|k| cheap(cx, k)) && singletons_solve(&body, &mut vec![range.index]) => {
-            Ok(Exp::Sum(range, Box::new(index(*body, keys, site))))
-        }
+        Exp::Sum(range, body) if sum_solves(cx, &range, &body, &keys) => Ok(Exp::Sum(range, Box::new(index(*body, keys, site)))),
         array => float_lets(cx, Exp::Index(Box::new(array), keys, site), &mut |_, e| Err(e)),
     }
 }
 
-/// A key that may stand in several places: atoms and index arithmetic.
-fn cheap(cx: &Context, key: &Exp) -> bool {
-    never_fails(cx, key)
-        || matches!(key, Exp::Index(array, keys, _) if matches!(**array, Exp::Var(_)) && keys.iter().all(|k| never_fails(cx, k)))
+/// A key that may stand in several places and in loops: atoms, index arithmetic and reads.
+pub fn cheap(cx: &Context, key: &Exp) -> bool {
+    let read = matches!(key, Exp::Index(array, keys, _) if matches!(**array, Exp::Var(_)) && keys.iter().all(|k| never_fails(cx, k)));
+    (read || never_fails(cx, key)) && costs_nothing(cx.vars, key)
+}
+
+/// An integer that is used several times: itself, or a variable bound to it if it is not cheap.
+pub fn shared(cx: &mut Context, exp: Exp, bindings: &mut Vec<(Vec<Var>, Exp)>) -> Exp {
+    if cheap(cx, &exp) {
+        return exp;
+    }
+    let v = cx.vars.fresh("k", Type::I64);
+    bindings.push((vec![v], exp));
+    Exp::Var(v)
 }
 
 /// Whether reading at `key` may become the body at `key`: no error may be lost by it.
 fn may_replace(cx: &Context, i: Var, size: &Size, body: &Exp, key: &Exp) -> bool {
-    (cx.facts.in_range(key, size) || checks(cx, i, size, body)) && (cheap(cx, key) || count(body, i) <= 1)
+    cx.facts.in_range(key, size) || checks(cx, i, size, body)
 }
 
 /// Whether evaluating the body reads an axis of this size at `i`, which checks `i` as well.
@@ -105,16 +115,11 @@ fn checks(cx: &Context, i: Var, size: &Size, body: &Exp) -> bool {
     }
 }
 
-fn count(exp: &Exp, var: Var) -> usize {
-    let mut uses = Default::default();
-    exp.count_uses(&mut uses);
-    uses.get(&var).copied().unwrap_or(0)
-}
-
+/// The body where `i` is `key`: by substitution, or where that would repeat work or is no size, by a `let`.
 pub fn put_in(cx: &mut Context, i: Var, key: Exp, body: Exp) -> Exp {
     let mut in_sizes = false;
     walk_sizes(&body, i, &mut in_sizes);
-    if in_sizes && exp_size(&key).is_none() {
+    if !cheap(cx, &key) || (in_sizes && exp_size(&key).is_none()) {
         return let_(vec![i], key, body);
     }
     substitute(cx.vars, body, &Substitution::from_iter([(i, key)]))
@@ -124,24 +129,50 @@ fn walk_sizes(exp: &Exp, i: Var, found: &mut bool) {
     exp.for_each_child(&mut |e| walk_sizes(e, i, found));
 }
 
-/// Whether reading a sum at one place leaves conditions that can be solved for the indices summed over.
-fn singletons_solve(exp: &Exp, indices: &mut Vec<Var>) -> bool {
+/// Whether reading a sum at one place leaves conditions that can be solved for the indices summed over. The place must
+/// be known to be there: of an empty sum nothing is read.
+fn sum_solves(cx: &Context, range: &Range, body: &Exp, keys: &[Exp]) -> bool {
+    let ty = type_of_exp(cx.vars, body);
+    let known = |k: &Exp, s: &Size| cheap(cx, k) && cx.facts.in_range(k, s);
+    let mut facts = cx.facts.clone();
+    facts.enter_range(range);
+    keys.iter().zip(ty.shape()).all(|(k, s)| known(k, s)) && singletons_solve(&mut facts, body, &mut vec![range.index], &mut vec![])
+}
+
+/// `indices` are those of the sums around, `bound` what `let`s and loops inside them bind.
+fn singletons_solve(facts: &mut Facts, exp: &Exp, indices: &mut Vec<Var>, bound: &mut Vec<Var>) -> bool {
     match exp {
         Exp::Singleton(places, value, _) => {
-            places.iter().all(|(k, _)| {
-                exp_size(k).is_some_and(|s| indices.iter().any(|i| linear(&s, *i).is_some()) || indices.iter().all(|i| !s.mentions(*i)))
-            }) && singletons_solve(value, indices)
+            let solves = |s: &Size| indices.iter().any(|i| linear(s, *i).is_some()) || indices.iter().all(|i| !s.mentions(*i));
+            let fixed = |s: &Size| !bound.iter().any(|v| s.mentions(*v));
+            places.iter().all(|(k, size)| exp_size(k).is_some_and(|s| solves(&s) && fixed(&s)) && facts.in_range(k, size))
+                && singletons_solve(facts, value, indices, bound)
         }
         Exp::Sum(range, body) => {
             indices.push(range.index);
-            singletons_solve(body, indices)
+            facts.enter_range(range);
+            singletons_solve(facts, body, indices, bound)
         }
         // What has to be built whole is not built for every place read.
         Exp::History(_) | Exp::Call(..) => false,
-        Exp::Let(_, value, body) => !matches!(**value, Exp::For(..) | Exp::Sum(..) | Exp::History(_)) && singletons_solve(body, indices),
-        Exp::For(_, _, body) | Exp::Guard(_, body) => singletons_solve(body, indices),
-        Exp::If(_, a, b) => singletons_solve(a, indices) && singletons_solve(b, indices),
-        Exp::Op(_, args) => args.iter().all(|a| singletons_solve(a, indices)),
+        Exp::Let(vars, value, body) => {
+            bound.extend(vars);
+            !matches!(**value, Exp::For(..) | Exp::Sum(..) | Exp::History(_)) && singletons_solve(facts, body, indices, bound)
+        }
+        Exp::For(i, size, body) => {
+            bound.push(*i);
+            facts.enter_for(*i, size);
+            singletons_solve(facts, body, indices, bound)
+        }
+        Exp::Guard(p, body) => {
+            let mark = facts.mark();
+            facts.assume(p);
+            let solves = singletons_solve(facts, body, indices, bound);
+            facts.reset(mark);
+            solves
+        }
+        Exp::If(_, a, b) => singletons_solve(facts, a, indices, bound) && singletons_solve(facts, b, indices, bound),
+        Exp::Op(_, args) => args.iter().all(|a| singletons_solve(facts, a, indices, bound)),
         Exp::Var(_) | Exp::Lit(_) | Exp::Index(..) | Exp::Partial(..) | Exp::Reduce(..) | Exp::Array(_) | Exp::Tuple(_) => true,
     }
 }
@@ -256,11 +287,10 @@ pub fn total_with(vars: &Vars, facts: &Facts, exp: &Exp) -> bool {
                 && keys.iter().zip(ty.shape()).all(|(k, s)| facts.in_range(k, s))
                 && keys.iter().all(|k| total_with(vars, facts, k))
         }
-        Exp::Singleton(places, value, _) => places.iter().all(|(k, s)| facts.in_range(k, s)) && total_with(vars, facts, value),
-        Exp::Op(op, args) => {
-            let kinds: Option<Vec<Scalar>> = args.iter().map(|a| type_of_exp(vars, a).scalar()).collect();
-            kinds.is_none_or(|kinds| !op.can_fail(&kinds)) && args.iter().all(|a| total_with(vars, facts, a))
+        Exp::Singleton(places, value, _) => {
+            places.iter().all(|(k, s)| facts.in_range(k, s) && total_with(vars, facts, k)) && total_with(vars, facts, value)
         }
+        Exp::Op(op, args) => !may_fail(vars, *op, args) && args.iter().all(|a| total_with(vars, facts, a)),
         Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, ..) | Exp::Call(..) => false,
         _ => {
             // The facts of binders and branches inside are gathered on a copy.

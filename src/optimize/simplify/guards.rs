@@ -2,6 +2,8 @@
 //! so that it reaches the loop whose bounds it can narrow.
 
 use super::super::{Context, Rewrite};
+use super::arrays::total;
+use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
 use crate::ir::*;
 
@@ -11,12 +13,13 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
         Exp::If(p, a, b) if is_zero(&b) => Ok(guard(*p, *a)),
         Exp::If(p, a, b) if is_zero(&a) => Ok(guard(op1(Op::Not, *p), *b)),
         Exp::Op(op, args) => product(cx, op, args),
+        // A loop that never runs must not gain an error from the condition.
         Exp::Sum(range, body) => match *body {
-            Exp::Guard(p, e) if !p.mentions(range.index) => Ok(guard(*p, Exp::Sum(range, e))),
+            Exp::Guard(p, e) if !p.mentions(range.index) && total(cx, &p) => Ok(guard(*p, Exp::Sum(range, e))),
             body => Err(Exp::Sum(range, Box::new(body))),
         },
         Exp::For(i, size, body) => match *body {
-            Exp::Guard(p, e) if !p.mentions(i) => Ok(guard(*p, for_(i, size, *e))),
+            Exp::Guard(p, e) if !p.mentions(i) && total(cx, &p) => Ok(guard(*p, for_(i, size, *e))),
             body => Err(Exp::For(i, size, Box::new(body))),
         },
         Exp::Let(vars, value, body) => match *body {
@@ -41,8 +44,11 @@ fn guard_of(cx: &mut Context, p: Exp, e: Exp) -> Rewrite {
         None => {}
     }
     match e {
-        Exp::Guard(q, e) if never_fails(cx, &q) => Ok(guard(op2(Op::And, p, *q), *e)),
-        Exp::Tuple(parts) if never_fails(cx, &p) => Ok(Exp::Tuple(parts.into_iter().map(|e| guard(p.clone(), e)).collect())),
+        // Both conditions are evaluated then, and a condition of several parts once for each.
+        Exp::Guard(q, e) if never_fails(cx, &q) && costs_nothing(cx.vars, &q) => Ok(guard(op2(Op::And, p, *q), *e)),
+        Exp::Tuple(parts) if never_fails(cx, &p) && costs_nothing(cx.vars, &p) => {
+            Ok(Exp::Tuple(parts.into_iter().map(|e| guard(p.clone(), e)).collect()))
+        }
         e => {
             // Parts of a conjunction that are known fall away.
             if let Exp::Op(Op::And, _) = &p {
@@ -75,14 +81,17 @@ pub fn conjunction(parts: Vec<Exp>) -> Option<Exp> {
 pub fn never_fails(cx: &Context, p: &Exp) -> bool {
     match p {
         Exp::Var(_) | Exp::Lit(_) => true,
-        Exp::Op(op, args) => {
-            let kinds: Option<Vec<Scalar>> = args.iter().map(|a| type_of_exp(cx.vars, a).scalar()).collect();
-            let divides_by_constant = matches!(op, Op::IDiv | Op::IMod) && matches!(args[1], Exp::Lit(Lit::I64(c)) if c != 0);
-            kinds.is_some_and(|kinds| !op.can_fail(&kinds) || divides_by_constant) && args.iter().all(|a| never_fails(cx, a))
-        }
+        Exp::Op(op, args) => !may_fail(cx.vars, *op, args) && args.iter().all(|a| never_fails(cx, a)),
         Exp::If(p, a, b) => never_fails(cx, p) && never_fails(cx, a) && never_fails(cx, b),
         _ => false,
     }
+}
+
+/// Whether an operation fails on some operands. `+` on arrays does not; division does not by a constant other than zero.
+pub fn may_fail(vars: &Vars, op: Op, args: &[Exp]) -> bool {
+    let kinds: Vec<Scalar> = args.iter().filter_map(|a| type_of_exp(vars, a).scalar()).collect();
+    let divides_by_constant = matches!(op, Op::IDiv | Op::IMod) && matches!(args[1], Exp::Lit(Lit::I64(c)) if c != 0);
+    kinds.len() == args.len() && op.can_fail(&kinds) && !divides_by_constant
 }
 
 fn product(cx: &mut Context, op: Op, args: Vec<Exp>) -> Rewrite {

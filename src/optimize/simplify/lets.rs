@@ -1,7 +1,7 @@
 //! `let`s: dropped if unused, put in place if that repeats no work, pruned of parts that nothing uses.
 
 use super::super::Context;
-use super::arrays::total;
+use super::arrays::{shared, total};
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
 use crate::ir::facts::Facts;
@@ -21,6 +21,9 @@ struct Use {
     computed_keys: usize,
     in_size: bool,
 }
+
+/// How many nodes a view may have that is written out at several places.
+const SHORT_VIEW: usize = 40;
 
 type Uses = FxHashMap<Var, Use>;
 
@@ -128,12 +131,17 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
     if u.in_size {
         return Err(let_(vars, value, body));
     }
-    if u.count == 1 && (!u.in_loop || (matches!(ty, Type::Scalar(_)) && costs_nothing(cx.vars, &value))) {
+    if u.count == 1 && (!u.in_loop || (matches!(ty, Type::Scalar(_)) && costs_nothing(cx.vars, &value) && !has_loop(&value))) {
         return Ok(replace(cx, value, body));
     }
     match &value {
-        // A row is a view: reading it is reading the array.
-        Exp::Index(array, _, _) if !matches!(ty, Type::Scalar(_)) && matches!(**array, Exp::Var(_)) => Ok(replace(cx, value, body)),
+        // A row is a view: reading it is reading the array. Where it stands is computed once.
+        Exp::Index(array, keys, site) if !matches!(ty, Type::Scalar(_)) && matches!(**array, Exp::Var(_)) => {
+            let mut bindings = vec![];
+            let keys = keys.iter().map(|k| shared(cx, k.clone(), &mut bindings)).collect();
+            let body = replace(cx, index((**array).clone(), keys, *site), body);
+            Ok(lets(bindings, body))
+        }
         // A read that cannot fail is as good as the variable, and shows what is read.
         Exp::Index(..) if matches!(ty, Type::Scalar(_)) && costs_nothing(cx.vars, &value) && total(cx, &value) => {
             Ok(replace(cx, value, body))
@@ -147,8 +155,14 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
             Ok(inline_copies(cx.vars, body, v, &value))
         }
         Exp::For(..) if is_zero(&value) => Ok(inline_copies(cx.vars, body, v, &value)),
-        // An array of reads is a view too, where all that is read of it is known to be there.
-        Exp::For(..) if u.whole == 0 && costs_nothing(cx.vars, &value) && reads_known(cx, &body, v) => {
+        // An array of reads is a view too, where all that is read of it is known to be there. One that is read often and
+        // says much is kept: views of views of it would double what they say at each step.
+        Exp::For(..)
+            if u.whole == 0
+                && costs_nothing(cx.vars, &value)
+                && (u.count == 1 || value.node_count() <= SHORT_VIEW)
+                && reads_known(cx, &body, v) =>
+        {
             Ok(inline_copies(cx.vars, body, v, &value))
         }
         Exp::Array(items) if u.whole == 0 && u.computed_keys == 0 => {
@@ -170,6 +184,13 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
         }
         _ => Err(let_(vars, value, body)),
     }
+}
+
+/// Whether the expression runs loops, even if they cost no operation.
+fn has_loop(exp: &Exp) -> bool {
+    let mut found = matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_));
+    exp.for_each_child(&mut |e| found = found || has_loop(e));
+    found
 }
 
 /// Whether every read of `v` is known to be in range where it stands.

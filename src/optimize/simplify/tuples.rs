@@ -1,6 +1,7 @@
 //! Tuples: taken apart by `let`s, and out of binders whose parts share nothing.
 
 use super::super::{Context, Rewrite};
+use super::arrays::shared;
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
@@ -14,9 +15,14 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
             value => Err(Exp::Let(vars, Box::new(value), body)),
         },
         Exp::Sum(range, body) => match *body {
-            Exp::Tuple(parts) => Ok(Exp::Tuple(
-                parts.into_iter().map(|e| copy(cx.vars, &Exp::Sum(range.clone(), Box::new(e)), &Substitution::default())).collect(),
-            )),
+            Exp::Tuple(parts) => {
+                let Range { index, lo, hi } = *range;
+                let mut bindings = vec![];
+                let range = Box::new(Range { index, lo: shared(cx, lo, &mut bindings), hi: shared(cx, hi, &mut bindings) });
+                let sums =
+                    parts.into_iter().map(|e| copy(cx.vars, &Exp::Sum(range.clone(), Box::new(e)), &Substitution::default())).collect();
+                Ok(lets(bindings, Exp::Tuple(sums)))
+            }
             body => Err(Exp::Sum(range, Box::new(body))),
         },
         Exp::For(i, size, body) => match *body {
@@ -27,7 +33,9 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
         },
         Exp::Index(array, keys, site) => match *array {
             Exp::Tuple(parts) => {
-                Ok(Exp::Tuple(parts.into_iter().map(|e| copy(cx.vars, &index(e, keys.clone(), site), &Substitution::default())).collect()))
+                let mut bindings = vec![];
+                let keys: Vec<Exp> = keys.into_iter().map(|k| shared(cx, k, &mut bindings)).collect();
+                Ok(lets(bindings, Exp::Tuple(parts.into_iter().map(|e| index(e, keys.clone(), site)).collect())))
             }
             array => Err(Exp::Index(Box::new(array), keys, site)),
         },
