@@ -217,6 +217,8 @@ impl<'a> Checker<'a> {
             | Exp::For(..)
             | Exp::Sum(..)
             | Exp::History(_)
+            | Exp::Loop(_)
+            | Exp::Update(..)
             | Exp::Guard(..)
             | Exp::If(..)
             | Exp::Let(..)

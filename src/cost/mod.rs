@@ -12,7 +12,7 @@ mod sum;
 
 use crate::ir::destination::{Path, passed_on};
 use crate::ir::facts::Facts;
-use crate::ir::{Body, Exp, FunctionId, Lit, Op, Program, Range, Reduction, Scalar, Size, Type, Var, Vars, build, print};
+use crate::ir::{Body, Exp, FunctionId, Lit, Op, Program, Range, Reduction, Scalar, Size, Trip, Type, Var, Vars, build, print};
 use crate::scalar::CostClass;
 pub use poly::Poly;
 use rustc_hash::FxHashMap;
@@ -231,6 +231,32 @@ impl Walk<'_, '_> {
                 let steps = self.sum(scope, h.index, &Poly::zero(), &Poly::from_size(&size), step);
                 self.forget(&h.state, &steps);
                 added(self, init.add(&steps))
+            }
+            Exp::Loop(l) => {
+                let init = self.evaluate(scope, &l.init);
+                let steps = match &l.trip {
+                    Trip::For(range) => self.looped(scope, range, |me, inner| {
+                        let mut inner = inner.clone();
+                        inner.unknown.extend(&l.state);
+                        me.evaluate(&inner, &l.body)
+                    }),
+                    // How often it runs is not known before it runs: one round stands for all of them.
+                    Trip::While(condition) => {
+                        let mut inner = scope.clone();
+                        inner.unknown.extend(&l.state);
+                        self.exact = false;
+                        self.evaluate(&inner, condition).add(&self.evaluate(&inner, &l.body))
+                    }
+                };
+                self.forget(&l.state, &steps);
+                added(self, init.add(&steps))
+            }
+            Exp::Update(array, keys, value, _) => {
+                let mut tally = self.evaluate(scope, array).add(&self.evaluate(scope, value));
+                for key in keys {
+                    tally = tally.add(&self.evaluate(scope, key));
+                }
+                added(self, tally)
             }
             Exp::Guard(p, e) => {
                 let condition = self.evaluate(scope, p);

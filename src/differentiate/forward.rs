@@ -83,6 +83,8 @@ impl<'a> Forward<'a> {
             Exp::Sum(range, body) => rules::sum::forward(self, vars, *range, *body, out),
             Exp::Reduce(kind, range, body) => rules::reduce::forward(self, vars[0], kind, *range, *body, out),
             Exp::History(h) => rules::history::forward(self, vars, *h, out),
+            Exp::Loop(l) => rules::iterate::forward(self, vars, *l, out),
+            Exp::Update(array, keys, value, site) => rules::update::forward(self, vars[0], *array, keys, *value, site, out),
             Exp::Guard(p, e) => rules::branch::forward_guard(self, vars, *p, *e, out),
             Exp::If(p, a, b) => rules::branch::forward_if(self, vars, *p, *a, *b, out),
             Exp::Partial(..) | Exp::Let(..) | Exp::Tuple(_) | Exp::Call(..) => {

@@ -98,6 +98,14 @@ impl<'a> Reverse<'a> {
                 }
                 self.mark_inside(&h.body);
             }
+            Exp::Loop(l) => {
+                let mut free = l.init.free_vars();
+                free.extend(l.body.free_vars());
+                if free.iter().any(|v| self.varied.contains(v)) {
+                    self.varied.extend(l.state.iter().filter(|v| self.vars.ty(**v).has_float()));
+                }
+                self.mark_inside(&l.body);
+            }
             _ => exp.for_each_child(&mut |e| self.mark_inside(e)),
         }
     }
@@ -181,7 +189,9 @@ impl<'a> Reverse<'a> {
             Exp::For(i, size, body) => return rules::generate::reverse(self, vars, i, size, *body, adjoints),
             Exp::Sum(range, body) => return rules::sum::reverse(self, vars, *range, *body, adjoints),
             Exp::Reduce(kind, range, body) => return rules::reduce::reverse(self, vars[0], kind, *range, *body, single(adjoints)),
-            Exp::History(h) => return rules::history::reverse(self, vars, *h, adjoints),
+            Exp::History(h) => return rules::history::reverse(self, vars, *h, adjoints, rules::history::Seeds::OfAll),
+            Exp::Loop(l) => return rules::iterate::reverse(self, vars, *l, adjoints),
+            Exp::Update(ref array, ref keys, ref value, site) => rules::update::reverse(self, array, keys, value, site, single(adjoints)),
             Exp::Guard(p, e) => return rules::branch::reverse_guard(self, vars, *p, *e, adjoints),
             Exp::If(p, a, b) => return rules::branch::reverse_if(self, vars, *p, *a, *b, adjoints),
             Exp::Partial(..) | Exp::Let(..) | Exp::Tuple(_) | Exp::Call(..) => {

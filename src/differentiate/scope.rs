@@ -83,7 +83,8 @@ pub fn costs_nothing(vars: &Vars, exp: &Exp) -> bool {
         Exp::If(p, a, b) => free(p) && free(a) && free(b),
         Exp::Let(_, value, body) => free(value) && free(body),
         Exp::Tuple(parts) | Exp::Array(parts) => parts.iter().all(free),
-        Exp::Partial(..) | Exp::Singleton(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Call(..) => false,
+        Exp::Partial(..) | Exp::Singleton(..) | Exp::Sum(..) | Exp::Reduce(..) => false,
+        Exp::History(_) | Exp::Loop(_) | Exp::Update(..) | Exp::Call(..) => false,
     }
 }
 
@@ -177,7 +178,35 @@ impl Namer<'_> {
                 self.bind(Exp::Sum(Box::new(range), Box::new(body)), "e", out, targets)
             }
             Exp::Reduce(kind, range, body) => self.name_reduction(kind, *range, *body, out, targets),
-            Exp::History(h) => self.name_history(*h, out, targets),
+            Exp::History(h) => {
+                let History { state, init, index, size, body } = *h;
+                let init = tuple(self.name(init, out, &[]));
+                let state = self.state_leaves(state);
+                let body = self.scope(body).into_exp();
+                let h = History { state, init, index, size, body };
+                self.bind(Exp::History(Box::new(h)), "h", out, targets)
+            }
+            Exp::Loop(l) => {
+                let Iteration { state, init, trip, body } = *l;
+                let init = tuple(self.name(init, out, &[]));
+                let trip = match trip {
+                    Trip::For(range) => Trip::For(self.range(range, out)),
+                    Trip::While(condition) => Trip::While(condition),
+                };
+                let state = self.state_leaves(state);
+                let trip = match trip {
+                    Trip::While(condition) => Trip::While(self.scope(condition).into_exp()),
+                    trip => trip,
+                };
+                let body = self.scope(body).into_exp();
+                self.bind(Exp::Loop(Box::new(Iteration { state, init, trip, body })), "e", out, targets)
+            }
+            Exp::Update(array, keys, value, site) => {
+                let array = self.operand(*array, out);
+                let keys = keys.into_iter().map(|k| self.operand(k, out)).collect();
+                let value = self.operand(*value, out);
+                self.bind(Exp::Update(Box::new(array), keys, Box::new(value), site), "e", out, targets)
+            }
             Exp::Guard(p, e) => {
                 let p = self.operand(*p, out);
                 let body = self.scope(*e).into_exp();
@@ -272,9 +301,8 @@ impl Namer<'_> {
         self.bind(Exp::Reduce(kind, Box::new(range), Box::new(read)), "e", out, targets)
     }
 
-    fn name_history(&mut self, h: History, out: &mut Vec<Statement>, targets: &[Var]) -> Vec<Exp> {
-        let History { state, init, index, size, body } = h;
-        let init = self.name(init, out, &[]);
+    /// The variables of a loop's state, tuples taken apart.
+    fn state_leaves(&mut self, state: Vec<Var>) -> Vec<Var> {
         let mut leaves = vec![];
         for v in state {
             let ty = self.vars.ty(v).clone();
@@ -287,9 +315,7 @@ impl Namer<'_> {
                 leaves.push(v);
             }
         }
-        let body = self.scope(body).into_exp();
-        let h = History { state: leaves, init: tuple(init), index, size, body };
-        self.bind(Exp::History(Box::new(h)), "h", out, targets)
+        leaves
     }
 
     /// An operand: an atom, or a free expression of integers or truth values.

@@ -260,6 +260,12 @@ impl Emitter<'_> {
                 }
                 self.line("}");
             }
+            Stmt::Forever(body) => {
+                self.line("for (;;) {");
+                self.block(body);
+                self.line("}");
+            }
+            Stmt::LeaveUnless(p) => line!(self, "if (!({})) break;", self.e(p)),
             Stmt::Allocate(b, count) => self.allocate(*b, count),
             Stmt::Zero(b, offset, count) => {
                 let size = self.bytes(*b, count);

@@ -100,6 +100,8 @@ impl<'a> Interpreter<'a> {
             | Exp::Index(..)
             | Exp::Reduce(..)
             | Exp::History(_)
+            | Exp::Loop(_)
+            | Exp::Update(..)
             | Exp::Array(_)
             | Exp::Call(..) => {
                 let Val::Tuple(values) = self.eval(exp)? else { panic!("interpret: several variables name a tuple") };

@@ -18,7 +18,7 @@ use crate::bind;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::fault::Fault;
 use crate::ir::destination::Path;
-use crate::ir::{Body, Exp, FunctionId, History, Lit, Op, Program, Range, Reduction, Scalar, Size, Type, Var, build};
+use crate::ir::{Body, Exp, FunctionId, History, Iteration, Lit, Op, Program, Range, Reduction, Scalar, Size, Trip, Type, Var, build};
 use crate::scalar::CostClass;
 use crate::value::Value;
 use memory::{Buffers, Layout, Place, Val, stack};
@@ -195,6 +195,19 @@ impl<'a> Interpreter<'a> {
             }
             Exp::Reduce(kind, range, body) => self.reduce(*kind, range, body, exp)?,
             Exp::History(h) => self.history(h)?,
+            Exp::Loop(l) => self.iterate(l)?,
+            Exp::Update(array, keys, value, site) => {
+                let array = self.eval(array)?;
+                let keys = keys.iter().map(|k| Ok(self.eval(k)?.int())).collect::<Outcome<Vec<i64>>>()?;
+                let value = self.eval(value)?;
+                let whole = self.buffers.push(array);
+                let mut place = whole.clone();
+                for key in keys {
+                    place = place.at(in_range(key, place.axis(0), site.0)?);
+                }
+                self.buffers.store(&place, &value);
+                self.buffers.pop(&whole)
+            }
             Exp::Guard(p, e) => {
                 if self.eval(p)?.truth() {
                     self.eval(e)?
@@ -261,6 +274,8 @@ impl<'a> Interpreter<'a> {
             | Exp::Index(..)
             | Exp::Reduce(..)
             | Exp::History(_)
+            | Exp::Loop(_)
+            | Exp::Update(..)
             | Exp::Array(_)
             | Exp::Call(..) => {
                 let value = self.eval(exp)?;
@@ -342,6 +357,24 @@ impl<'a> Interpreter<'a> {
             state = next;
         }
         Ok(stack(states))
+    }
+
+    fn iterate(&mut self, l: &'a Iteration) -> Outcome<Val> {
+        let mut state = self.eval(&l.init)?;
+        match &l.trip {
+            Trip::For(range) => {
+                let (lo, hi) = self.range(range)?;
+                for i in lo..hi {
+                    state = self.bound(&l.state, state, |me| me.at(range.index, i, |me| me.eval(&l.body)))?;
+                }
+            }
+            Trip::While(condition) => {
+                while self.bound(&l.state, state.clone(), |me| Ok(me.eval(condition)?.truth()))? {
+                    state = self.bound(&l.state, state, |me| me.eval(&l.body))?;
+                }
+            }
+        }
+        Ok(state)
     }
 
     fn var(&self, v: Var) -> &Val {
@@ -439,6 +472,8 @@ impl<'a> Interpreter<'a> {
             Exp::Tuple(parts) => Ok(Layout::Tuple(parts.iter().map(|e| self.layout(e)).collect::<Outcome<_>>()?)),
             Exp::Array(items) => Ok(self.layout(&items[0])?.with_axis(items.len())),
             Exp::History(h) => Ok(self.layout(&h.init)?.with_axis(self.size(&h.size) + 1)),
+            Exp::Loop(l) => self.layout(&l.init),
+            Exp::Update(array, ..) => self.layout(array),
             Exp::Var(_) | Exp::Lit(_) | Exp::Partial(..) | Exp::Index(..) | Exp::Reduce(..) | Exp::Call(..) => {
                 panic!("interpret: the type {ty:?} mentions a variable that is not in scope")
             }

@@ -205,6 +205,8 @@ fn type_in(vars: &Vars, program: Option<&Program>, exp: &Exp) -> Type {
             Reduction::Prod | Reduction::Max | Reduction::Min => of(body),
         },
         Exp::History(h) => of(&h.init).with_axis(&h.size.add(&Size::constant(1))),
+        Exp::Loop(l) => of(&l.init),
+        Exp::Update(array, _, _, _) => of(array),
         Exp::Guard(_, e) => of(e),
         Exp::If(_, a, _) => of(a),
         Exp::Let(_, _, body) => of(body),

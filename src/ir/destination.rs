@@ -41,6 +41,8 @@ fn path(var: Var, body: &Exp) -> Option<Path> {
         | Exp::Sum(..)
         | Exp::Reduce(..)
         | Exp::History(_)
+        | Exp::Loop(_)
+        | Exp::Update(..)
         | Exp::Guard(..)
         | Exp::If(..)
         | Exp::Let(..)

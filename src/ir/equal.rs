@@ -166,6 +166,26 @@ impl Pairing<'_> {
                     true
                 }
             }
+            (Exp::Loop(g), Exp::Loop(h)) => {
+                self.exps(&g.init, &h.init)?;
+                let alike = g.state.len() == h.state.len();
+                g.state.iter().zip(&h.state).for_each(|(v, w)| self.pair(*v, *w));
+                match (&g.trip, &h.trip) {
+                    (Trip::For(r), Trip::For(s)) => self.ranges(r, s)?,
+                    (Trip::While(p), Trip::While(q)) => self.exps(p, q)?,
+                    _ => return Err(format!("one loop counts and the other has a condition")),
+                }
+                alike && {
+                    self.exps(&g.body, &h.body)?;
+                    true
+                }
+            }
+            (Exp::Update(a, j, u, _), Exp::Update(b, k, w, _)) => {
+                self.exps(a, b)?;
+                let alike = self.lists(j, k)?;
+                self.exps(u, w)?;
+                alike
+            }
             (Exp::Op(Op::And, ps), Exp::If(c, a, b)) | (Exp::If(c, a, b), Exp::Op(Op::And, ps))
                 if **b == build::bool(false) && can_fail(a) =>
             {
@@ -242,7 +262,7 @@ fn conditions(exp: &Exp) -> (Vec<&Exp>, &Exp) {
 /// Whether evaluating the expression could be an error.
 fn can_fail(exp: &Exp) -> bool {
     let own = match exp {
-        Exp::Index(..) | Exp::Singleton(..) | Exp::Call(..) => true,
+        Exp::Index(..) | Exp::Singleton(..) | Exp::Update(..) | Exp::Call(..) => true,
         Exp::Reduce(kind, ..) => matches!(kind, Reduction::ArgMax | Reduction::ArgMin),
         Exp::Op(op, _) => op.cases().iter().any(|case| op.can_fail(case.args())),
         Exp::Var(_)
@@ -251,6 +271,7 @@ fn can_fail(exp: &Exp) -> bool {
         | Exp::For(..)
         | Exp::Sum(..)
         | Exp::History(_)
+        | Exp::Loop(_)
         | Exp::Guard(..)
         | Exp::If(..)
         | Exp::Let(..)

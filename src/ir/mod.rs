@@ -18,7 +18,7 @@
 //! **Meaning.** Evaluation is strict and left to right, but: `[p] * e` and `if` evaluate only what is chosen, and
 //! `e` under a binder is evaluated once for each index. A read or singleton out of range is an error.
 //! `sum` starts at zero; `prod max min any all` of nothing are their neutral elements; `argmax`/`argmin` of nothing are
-//! errors. Ties go to the lowest index; NaN wins in `max min argmax argmin`.
+//! errors. A `loop` that runs no iteration is its first state. Ties go to the lowest index; NaN wins in `max min argmax argmin`.
 //! A binder over a tuple acts on each part: `for i. (a, b)` is two arrays, `sum i. (a, b)` two sums.
 
 pub mod build;
@@ -88,6 +88,10 @@ pub enum Exp {
     /// `history state = init for index in 0..size do body`: every state of a loop, the first included, so one place
     /// more than `size` in front of the state's axes.
     History(Box<History>),
+    /// `loop state = init for index in lo..hi do body`, or `… while condition do body`: the last state.
+    Loop(Box<Iteration>),
+    /// `array with [k, l] = value`: the array but for one place, or one row if there are fewer keys than axes.
+    Update(Box<Exp>, Vec<Exp>, Box<Exp>, Site),
     /// `[p] * e`: `e` where `p`, else the zero of its type; `e` is not evaluated where `p` is false.
     Guard(Box<Exp>, Box<Exp>),
     If(Box<Exp>, Box<Exp>, Box<Exp>),
@@ -109,6 +113,24 @@ pub struct History {
     pub size: Size,
     /// The state after the iteration, of the state's type.
     pub body: Exp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Iteration {
+    /// The carried state at the start of an iteration: one variable, or several for a tuple state.
+    pub state: Vec<Var>,
+    pub init: Exp,
+    pub trip: Trip,
+    /// The state after the iteration, of the state's type.
+    pub body: Exp,
+}
+
+/// How often a loop runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Trip {
+    For(Range),
+    /// As long as the condition on the state holds.
+    While(Exp),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -175,6 +175,13 @@ impl<'a> Printer<'a> {
             }
             Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) => self.binder(exp, place, want),
             Exp::History(h) => self.history(h, place),
+            Exp::Loop(l) => self.iteration(l, place),
+            Exp::Update(array, keys, value, _) => {
+                let array = self.exp(array, level::POSTFIX, Place::Followed, None);
+                let keys = list("[", self.all(keys), "]");
+                let value = self.exp(value, level::ADD, place, None);
+                group(concat([array, text(" with "), keys, text(" ="), nest(concat([Doc::Line, value]))]))
+            }
             Exp::Guard(p, e) => {
                 let bracket = list("[", vec![self.any(p)], "]");
                 let mut factors = vec![];
@@ -364,6 +371,28 @@ impl<'a> Printer<'a> {
         concat([head, group(nest(concat([Doc::Line, body])))])
     }
 
+    fn iteration(&mut self, l: &Iteration, place: Place) -> Doc {
+        let init = self.exp(&l.init, level::ADD, Place::Followed, None);
+        let (head, mut bound) = match &l.trip {
+            Trip::For(range) => {
+                let lo = self.exp(&range.lo, level::ADD, Place::Followed, None);
+                let hi = self.exp(&range.hi, level::ADD, Place::Followed, None);
+                let state = self.pattern(&l.state);
+                let index = self.bind(range.index);
+                (concat([state, text(" = "), init, text(" for "), index, text(" in "), lo, text(".."), hi]), vec![range.index])
+            }
+            Trip::While(condition) => {
+                let state = self.pattern(&l.state);
+                let condition = self.exp(condition, level::ANY, Place::Followed, None);
+                (concat([state, text(" = "), init, text(" while "), condition]), vec![])
+            }
+        };
+        let body = self.exp(&l.body, level::ANY, place, None);
+        bound.extend(l.state.iter().copied());
+        self.unbind(&bound);
+        concat([text("loop "), head, text(" do"), group(nest(concat([Doc::Line, body])))])
+    }
+
     fn call(&mut self, id: FunctionId, args: &[Exp]) -> Doc {
         let f = self.program.function(id);
         let Body::Derived { mode, of, wrt } = &f.body else {
@@ -450,7 +479,7 @@ fn strength(exp: &Exp) -> (u8, bool) {
         Exp::Op(op, _) => (spelling::strength(*op), false),
         Exp::Guard(..) => (level::MUL, false),
         Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) => (level::UNARY, true),
-        Exp::History(_) | Exp::If(..) | Exp::Let(..) => (level::ANY, true),
+        Exp::History(_) | Exp::Loop(_) | Exp::Update(..) | Exp::If(..) | Exp::Let(..) => (level::ANY, true),
     }
 }
 
@@ -460,7 +489,7 @@ fn needs_type(exp: &Exp) -> bool {
         Exp::Singleton(..) => true,
         Exp::Var(_) | Exp::Lit(_) | Exp::Partial(..) | Exp::Index(..) | Exp::Reduce(..) | Exp::Array(_) | Exp::Call(..) => false,
         // The state's type is written on the start and on the step themselves.
-        Exp::History(_) => false,
+        Exp::History(_) | Exp::Loop(_) | Exp::Update(..) => false,
         Exp::Op(op, args) => *op == Op::Add && args.iter().any(needs_type),
         Exp::For(_, _, body) | Exp::Sum(_, body) | Exp::Guard(_, body) | Exp::Let(_, _, body) => needs_type(body),
         Exp::If(_, a, b) => needs_type(a) || needs_type(b),

@@ -34,6 +34,22 @@ impl Exp {
                 f(&h.init);
                 f(&h.body)
             }
+            Exp::Loop(l) => {
+                f(&l.init);
+                match &l.trip {
+                    Trip::For(range) => {
+                        f(&range.lo);
+                        f(&range.hi)
+                    }
+                    Trip::While(condition) => f(condition),
+                }
+                f(&l.body)
+            }
+            Exp::Update(array, keys, value, _) => {
+                f(array);
+                keys.iter().for_each(&mut *f);
+                f(value)
+            }
             Exp::Guard(p, e) => {
                 f(p);
                 f(e)
@@ -84,6 +100,20 @@ impl Exp {
                 let init = f(init);
                 Exp::History(Box::new(History { state, init, index, size, body: f(body) }))
             }
+            Exp::Loop(l) => {
+                let Iteration { state, init, trip, body } = *l;
+                let init = f(init);
+                let trip = match trip {
+                    Trip::For(Range { index, lo, hi }) => Trip::For(Range { index, lo: f(lo), hi: f(hi) }),
+                    Trip::While(condition) => Trip::While(f(condition)),
+                };
+                Exp::Loop(Box::new(Iteration { state, init, trip, body: f(body) }))
+            }
+            Exp::Update(array, keys, value, site) => {
+                let array = f(*array);
+                let keys = list(keys, f);
+                Exp::Update(Box::new(array), keys, Box::new(f(*value)), site)
+            }
             Exp::Guard(p, e) => {
                 let p = f(*p);
                 Exp::Guard(Box::new(p), Box::new(f(*e)))
@@ -105,6 +135,10 @@ impl Exp {
             Exp::For(v, _, _) => vec![*v],
             Exp::Sum(range, _) | Exp::Reduce(_, range, _) => vec![range.index],
             Exp::History(h) => h.state.iter().copied().chain([h.index]).collect(),
+            Exp::Loop(l) => match &l.trip {
+                Trip::For(range) => l.state.iter().copied().chain([range.index]).collect(),
+                Trip::While(_) => l.state.clone(),
+            },
             Exp::Let(vars, _, _) => vars.clone(),
             _ => vec![],
         }
@@ -205,6 +239,20 @@ pub fn map_children_with_facts(exp: Exp, facts: &mut Facts, f: &mut dyn FnMut(Ex
             let body = f(body, facts);
             Exp::History(Box::new(History { state, init, index, size, body }))
         }
+        Exp::Loop(l) => {
+            let Iteration { state, init, trip, body } = *l;
+            let init = f(init, facts);
+            let trip = match trip {
+                Trip::For(range) => Trip::For(map_range(range, facts, f)),
+                Trip::While(condition) => {
+                    let condition = f(condition, facts);
+                    facts.assume(&condition);
+                    Trip::While(condition)
+                }
+            };
+            let body = f(body, facts);
+            Exp::Loop(Box::new(Iteration { state, init, trip, body }))
+        }
         Exp::Guard(p, e) => {
             let p = f(*p, facts);
             facts.assume(&p);
@@ -234,6 +282,7 @@ pub fn map_children_with_facts(exp: Exp, facts: &mut Facts, f: &mut dyn FnMut(Ex
         | Exp::Partial(..)
         | Exp::Index(..)
         | Exp::Singleton(..)
+        | Exp::Update(..)
         | Exp::Tuple(_)
         | Exp::Array(_)
         | Exp::Call(..) => exp.map_children(&mut |e| f(e, facts)),
@@ -304,6 +353,12 @@ fn copy_with(vars: &mut Vars, exp: &Exp, with: &mut Substitution) -> Exp {
                 Exp::History(h) => {
                     h.index = new(&h.index, with);
                     h.state.iter_mut().for_each(|v| *v = new(v, with));
+                }
+                Exp::Loop(l) => {
+                    if let Trip::For(range) = &mut l.trip {
+                        range.index = new(&range.index, with);
+                    }
+                    l.state.iter_mut().for_each(|v| *v = new(v, with));
                 }
                 Exp::Let(vs, _, _) => vs.iter_mut().for_each(|v| *v = new(v, with)),
                 _ => {}

@@ -267,6 +267,34 @@ impl Verifier<'_> {
                 self.closed(&ty, exp)?;
                 Ok(ty.with_axis(&h.size.add(&Size::constant(1))))
             }
+            Exp::Loop(l) => {
+                let ty = self.exp(&l.init)?;
+                if let Trip::For(range) = &l.trip {
+                    self.needs(&range.lo, &Type::I64)?;
+                    self.needs(&range.hi, &Type::I64)?;
+                    self.bind(range.index, &Type::I64)?;
+                }
+                self.bind_pattern(&l.state, &ty, exp)?;
+                if let Trip::While(condition) = &l.trip {
+                    self.needs(condition, &Type::BOOL)?;
+                }
+                self.needs(&l.body, &ty)?;
+                self.leave(&l.state);
+                if let Trip::For(range) = &l.trip {
+                    self.leave(&[range.index]);
+                }
+                self.closed(&ty, exp)?;
+                Ok(ty)
+            }
+            Exp::Update(array, keys, value, _) => {
+                let ty = self.exp(array)?;
+                keys.iter().try_for_each(|k| self.needs(k, &Type::I64))?;
+                match ty.without_axes(keys.len()) {
+                    Some(place) if !keys.is_empty() && !matches!(ty, Type::Tuple(_)) => self.needs(value, &place)?,
+                    _ => return Err(format!("{} has {} keys for {}", self.shown(exp), keys.len(), print_type(self.program, &ty))),
+                };
+                Ok(ty)
+            }
             Exp::Guard(p, e) => {
                 self.needs(p, &Type::BOOL)?;
                 self.exp(e)

@@ -80,6 +80,9 @@ pub enum Stmt {
     Add(Target, Expr),
     Loop(Loop),
     If(Expr, Vec<Stmt>, Vec<Stmt>),
+    /// Repeats its block until a `LeaveUnless` directly in it ends it.
+    Forever(Vec<Stmt>),
+    LeaveUnless(Expr),
     /// Memory for `count` elements, undefined at first, until the end of the block.
     Allocate(Buffer, Expr),
     /// Zeros `count` elements from an offset on.
@@ -384,7 +387,8 @@ impl Stmt {
             Target::Place(_, offset) => f(offset),
         };
         match self {
-            Stmt::Let(_, e) | Stmt::Var(_, e) | Stmt::Allocate(_, e) | Stmt::If(e, _, _) => f(e),
+            Stmt::Let(_, e) | Stmt::Var(_, e) | Stmt::Allocate(_, e) | Stmt::If(e, _, _) | Stmt::LeaveUnless(e) => f(e),
+            Stmt::Forever(_) => {}
             Stmt::Set(t, e) | Stmt::Add(t, e) => {
                 target(t, f);
                 f(e)
@@ -427,6 +431,7 @@ impl Stmt {
         match self {
             Stmt::Loop(l) => vec![&l.body],
             Stmt::If(_, a, b) => vec![a, b],
+            Stmt::Forever(body) => vec![body],
             Stmt::Gemm(g) => vec![&g.otherwise],
             _ => vec![],
         }
@@ -435,6 +440,7 @@ impl Stmt {
         match self {
             Stmt::Loop(l) => vec![&mut l.body],
             Stmt::If(_, a, b) => vec![a, b],
+            Stmt::Forever(body) => vec![body],
             Stmt::Gemm(g) => vec![&mut g.otherwise],
             _ => vec![],
         }

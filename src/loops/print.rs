@@ -88,6 +88,12 @@ fn stmt(kernel: &Kernel, s: &Stmt, depth: usize, out: &mut String) {
             }
             Ok(())
         }
+        Stmt::Forever(body) => {
+            let _ = writeln!(out, "{pad}forever");
+            block(kernel, body, depth + 1, out);
+            Ok(())
+        }
+        Stmt::LeaveUnless(p) => writeln!(out, "{pad}leave unless {}", e(p)),
         Stmt::Allocate(x, count) => writeln!(out, "{pad}allocate {}: {} ({:?})", b(x), e(count), kernel.buffer(*x).home),
         Stmt::Zero(x, offset, count) => writeln!(out, "{pad}zero {}[{}; {}]", b(x), e(offset), e(count)),
         Stmt::Copy(to, at, from, from_at, count) => {

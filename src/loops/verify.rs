@@ -90,6 +90,8 @@ impl Verifier<'_> {
                 self.block(a)?;
                 self.block(b)
             }
+            Stmt::Forever(body) => self.block(body),
+            Stmt::LeaveUnless(p) => self.typed(p, Scalar::Bool),
             Stmt::Allocate(b, count) => {
                 self.typed(count, Scalar::I64)?;
                 if self.kernel.buffer(*b).home == Home::Unplanned {

@@ -77,6 +77,15 @@ impl Lowering<'_> {
                 return self.define(var, &dest);
             }
         }
+        if let Exp::Update(array, keys, place, site) = value {
+            // The keys and the value are needed before the update: they count as used with it.
+            let rest = Exp::Tuple(keys.iter().cloned().chain([(**place).clone()]).collect());
+            if let Some(dest) = self.last_use(array, &rest, then.body) {
+                self.apart(|l| l.write(keys, place, *site, &dest));
+                self.owners.insert(var, self.chain);
+                return self.define(var, &dest);
+            }
+        }
         let dest = self.home(var, then);
         self.apart(|l| l.store(value, &dest));
         self.define(var, &dest);
@@ -116,7 +125,7 @@ impl Lowering<'_> {
     }
 }
 
-fn shares(val: &Val, buffer: Buffer) -> bool {
+pub(super) fn shares(val: &Val, buffer: Buffer) -> bool {
     match val {
         Val::Scalar(e) => e.any(&mut |e| matches!(e, Expr::Load(b, _) if *b == buffer)),
         Val::Array(view) => view.buffer == buffer,
@@ -138,6 +147,8 @@ fn is_view(e: &Exp) -> bool {
         | Exp::Sum(..)
         | Exp::Reduce(..)
         | Exp::History(_)
+        | Exp::Loop(_)
+        | Exp::Update(..)
         | Exp::Guard(..)
         | Exp::If(..)
         | Exp::Array(_)
@@ -182,6 +193,8 @@ fn returned_place(var: Var, body: &Exp, dest: &Dest) -> Option<Dest> {
         | Exp::Sum(..)
         | Exp::Reduce(..)
         | Exp::History(_)
+        | Exp::Loop(_)
+        | Exp::Update(..)
         | Exp::Guard(..)
         | Exp::If(..)
         | Exp::Array(_)
@@ -205,6 +218,8 @@ fn adds_to(var: Var, body: &Exp) -> bool {
         | Exp::Sum(..)
         | Exp::Reduce(..)
         | Exp::History(_)
+        | Exp::Loop(_)
+        | Exp::Update(..)
         | Exp::Guard(..)
         | Exp::If(..)
         | Exp::Array(_)

@@ -35,7 +35,8 @@ fn lifted(kernel: &mut Kernel, l: Loop) -> Vec<Stmt> {
         Stmt::Let(..) | Stmt::Var(..) | Stmt::Set(..) | Stmt::Add(..) | Stmt::Count(_) => true,
         Stmt::Check(Check::Read { .. } | Check::Key { .. }) => true,
         Stmt::If(_, a, b) => a.iter().chain(b).all(schedule::is_straight),
-        Stmt::Check(_) | Stmt::Loop(_) | Stmt::Allocate(..) | Stmt::Zero(..) | Stmt::Copy(..) | Stmt::Gemm(_) => false,
+        Stmt::Check(_) | Stmt::Loop(_) | Stmt::Forever(_) | Stmt::LeaveUnless(_) => false,
+        Stmt::Allocate(..) | Stmt::Zero(..) | Stmt::Copy(..) | Stmt::Gemm(_) => false,
     };
     let is_check = |s: &Stmt| matches!(s, Stmt::Check(_));
     if l.order == Order::Sequential || !l.body.iter().all(is_plain) || !l.body.iter().any(is_check) {
@@ -233,6 +234,8 @@ fn renamed(kernel: &mut Kernel, s: &Stmt, names: &mut FxHashMap<Local, Local>) -
             let body = l.body.iter().map(|s| renamed(kernel, s, names)).collect();
             Stmt::Loop(Loop { index, lo, hi, order: l.order.clone(), schedule: l.schedule.clone(), body })
         }
+        Stmt::Forever(body) => Stmt::Forever(body.iter().map(|s| renamed(kernel, s, names)).collect()),
+        Stmt::LeaveUnless(p) => Stmt::LeaveUnless(expr(p, names)),
         Stmt::Check(Check::Read { index, size, site }) => {
             Stmt::Check(Check::Read { index: expr(index, names), size: expr(size, names), site: *site })
         }

@@ -110,7 +110,7 @@ impl Lowering<'_> {
                 l.deliver(&args[0], ways);
                 l.accumulate(&args[1], &whole());
             }
-            Exp::Var(_) | Exp::Index(..) | Exp::History(_) => {
+            Exp::Var(_) | Exp::Index(..) | Exp::History(_) | Exp::Loop(_) => {
                 let Val::Tuple(values) = l.evaluate(e, "parts") else { panic!("lower: several variables name a tuple") };
                 for (value, way) in values.iter().zip(ways) {
                     match way {
@@ -119,7 +119,7 @@ impl Lowering<'_> {
                     }
                 }
             }
-            Exp::Lit(_) | Exp::Op(..) | Exp::Partial(..) | Exp::Reduce(..) | Exp::Array(_) => {
+            Exp::Lit(_) | Exp::Op(..) | Exp::Partial(..) | Exp::Reduce(..) | Exp::Update(..) | Exp::Array(_) => {
                 panic!("lower: several variables name a tuple")
             }
             Exp::Call(..) => panic!("lower: calls are inlined before"),

@@ -25,12 +25,14 @@ mod deliver;
 mod generate;
 mod history;
 mod index;
+mod iterate;
 mod parallel;
 mod reduce;
 mod scalar;
 mod schedule;
 mod singleton;
 mod sum;
+mod update;
 mod views;
 
 use crate::ir::facts::Facts;
@@ -235,6 +237,8 @@ impl<'a> Lowering<'a> {
                 }
             }
             Exp::History(h) => l.store_history(h, dest),
+            Exp::Loop(iteration) => l.store_iteration(iteration, dest),
+            Exp::Update(array, keys, value, site) => l.store_update(array, keys, value, *site, dest),
             Exp::Guard(p, e) => l.store_guard(p, e, dest),
             Exp::If(p, a, b) => l.store_if(p, a, b, dest),
             Exp::Tuple(parts) => parts.iter().zip(dest.parts()).for_each(|(e, d)| l.store(e, d)),
@@ -274,7 +278,7 @@ impl<'a> Lowering<'a> {
             }
             Exp::For(index, size, body) => l.generate(*index, size, dest, &mut |l, place| l.accumulate(body, place)),
             Exp::Sum(range, body) => l.accumulate_sum(range, body, dest),
-            Exp::History(_) => {
+            Exp::History(_) | Exp::Loop(_) | Exp::Update(..) => {
                 let value = l.evaluate(e, "states");
                 l.add(&value, dest);
             }
@@ -308,6 +312,8 @@ impl<'a> Lowering<'a> {
             | Exp::Sum(..)
             | Exp::Reduce(..)
             | Exp::History(_)
+            | Exp::Loop(_)
+            | Exp::Update(..)
             | Exp::Guard(..)
             | Exp::If(..)
             | Exp::Array(_) => {
@@ -350,7 +356,8 @@ impl<'a> Lowering<'a> {
             Exp::Reduce(kind, range, body) => l.reduction(*kind, range, body),
             Exp::Guard(p, e) => l.guard_value(p, e),
             Exp::If(p, a, b) => l.if_value(p, a, b),
-            Exp::Singleton(..) | Exp::For(..) | Exp::History(_) | Exp::Tuple(_) | Exp::Array(_) => {
+            Exp::Loop(iteration) => l.iteration_value(iteration),
+            Exp::Singleton(..) | Exp::For(..) | Exp::History(_) | Exp::Update(..) | Exp::Tuple(_) | Exp::Array(_) => {
                 panic!("lower: a scalar was expected")
             }
             Exp::Call(..) => panic!("lower: calls are inlined before"),

@@ -57,6 +57,10 @@ impl Marker<'_> {
                     *no = self.block(std::mem::take(no));
                     vec![]
                 }
+                Stmt::Forever(body) => {
+                    *body = self.block(std::mem::take(body));
+                    vec![]
+                }
                 _ => vec![],
             };
             out.extend(before);

@@ -32,7 +32,8 @@ fn visit(kernel: &Kernel, stmt: &mut Stmt, options: Options) {
 pub(super) fn is_straight(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::Let(..) | Stmt::Var(..) | Stmt::Set(..) | Stmt::Add(..) => true,
-        Stmt::If(_, a, b) => a.iter().chain(b).all(|s| is_straight(s)),
+        Stmt::If(_, a, b) => a.iter().chain(b).all(is_straight),
+        Stmt::Forever(_) | Stmt::LeaveUnless(_) => false,
         Stmt::Loop(_) | Stmt::Allocate(..) | Stmt::Zero(..) | Stmt::Copy(..) | Stmt::Check(_) | Stmt::Count(_) | Stmt::Gemm(_) => false,
     }
 }

@@ -84,6 +84,7 @@ fn read_elementwise(exp: &Exp, v: Var, rank: usize, loops: &mut Vec<Var>) -> boo
         Exp::For(i, _, _) => loops.push(*i),
         Exp::Sum(range, _) | Exp::Reduce(_, range, _) => loops.push(range.index),
         Exp::History(h) => loops.push(h.index),
+        Exp::Loop(_) => return false,
         _ => {}
     }
     let mut found = false;
@@ -127,6 +128,8 @@ fn enter(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, exp: Exp,
             }
             Exp::History(h)
         }
+        // Its body runs an unknown number of times.
+        Exp::Loop(l) => Exp::Loop(l),
         exp => exp.map_children(&mut |c| enter(cx, vars, i, size, e, c, total, done)),
     }
 }

@@ -44,6 +44,14 @@ pub fn hoist(cx: &mut Context, exp: Exp) -> Exp {
             h.body = take_invariant(cx, h.body, &mut bound, &mut moved);
             Exp::History(h)
         }
+        Exp::Loop(mut l) => {
+            if let Trip::For(range) = &l.trip {
+                bound.insert(range.index);
+            }
+            bound.extend(l.state.iter().copied());
+            l.body = take_invariant(cx, l.body, &mut bound, &mut moved);
+            Exp::Loop(l)
+        }
         exp => exp,
     };
     cx.changed |= !moved.is_empty();
@@ -109,6 +117,15 @@ fn take_invariant(cx: &mut Context, exp: Exp, bound: &mut FxHashSet<Var>, moved:
             bound.extend(h.state.iter().copied());
             h.body = take_invariant(cx, h.body, bound, moved);
             Exp::History(h)
+        }
+        Exp::Loop(mut l) => {
+            l.init = take_invariant(cx, l.init, bound, moved);
+            if let Trip::For(range) = &l.trip {
+                bound.insert(range.index);
+            }
+            bound.extend(l.state.iter().copied());
+            l.body = take_invariant(cx, l.body, bound, moved);
+            Exp::Loop(l)
         }
         exp => exp.map_children(&mut |e| take_invariant(cx, e, bound, moved)),
     }

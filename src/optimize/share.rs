@@ -66,6 +66,10 @@ fn repeated(cx: &mut Context, exp: Exp) -> Exp {
             h.body = repeated_in_body(cx, h.body);
             Exp::History(h)
         }
+        Exp::Loop(mut l) => {
+            l.body = repeated_in_body(cx, l.body);
+            Exp::Loop(l)
+        }
         Exp::Guard(p, e) => {
             let e = repeated_in_body(cx, *e);
             guard(*p, e)
@@ -132,12 +136,12 @@ fn strict_parts(cx: &Context, exp: &Exp, counts: &mut IndexMap<Exp, (usize, Exp)
         counts.entry(canonical(exp)).or_insert_with(|| (0, exp.clone())).0 += 1;
     }
     match exp {
-        Exp::Op(..) | Exp::Partial(..) | Exp::Index(..) | Exp::Singleton(..) | Exp::Tuple(_) | Exp::Array(_) => {
+        Exp::Op(..) | Exp::Partial(..) | Exp::Index(..) | Exp::Singleton(..) | Exp::Update(..) | Exp::Tuple(_) | Exp::Array(_) => {
             exp.for_each_child(&mut |e| strict_parts(cx, e, counts))
         }
         Exp::Let(_, value, _) => strict_parts(cx, value, counts),
         Exp::Guard(p, _) | Exp::If(p, _, _) => strict_parts(cx, p, counts),
-        Exp::Var(_) | Exp::Lit(_) | Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Call(..) => {}
+        Exp::Var(_) | Exp::Lit(_) | Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_) | Exp::Call(..) => {}
     }
 }
 
@@ -176,6 +180,13 @@ pub fn canonical(exp: &Exp) -> Exp {
                 h.index = rename(h.index, names);
                 h.state = h.state.iter().map(|v| rename(*v, names)).collect();
                 Exp::History(h)
+            }
+            Exp::Loop(mut l) => {
+                if let Trip::For(range) = &mut l.trip {
+                    range.index = rename(range.index, names);
+                }
+                l.state = l.state.iter().map(|v| rename(*v, names)).collect();
+                Exp::Loop(l)
             }
             Exp::Let(vars, value, body) => Exp::Let(vars.iter().map(|v| rename(*v, names)).collect(), value, body),
             Exp::Singleton(places, value, site) => {

@@ -45,7 +45,7 @@ fn splits(cx: &Context, range: &Range, body: &Exp) -> bool {
 fn loop_depth(exp: &Exp) -> usize {
     let mut depth = 0;
     exp.for_each_child(&mut |e| depth = depth.max(loop_depth(e)));
-    depth + matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_)) as usize
+    depth + matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_)) as usize
 }
 
 fn split(cx: &mut Context, range: Range, body: Exp) -> Exp {

@@ -12,11 +12,19 @@ use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
 use rustc_hash::FxHashSet;
 
-pub fn forward(cx: &mut Forward, vars: Vec<Var>, h: History, out: &mut Vec<Statement>) {
-    let History { state, init, index, size, body } = h;
+/// A step that carries tangents after the state.
+pub struct Step {
+    pub state: Vec<Var>,
+    pub init: Exp,
+    pub body: Exp,
+    /// The parts of the state that have tangents.
+    pub active: Vec<usize>,
+}
+
+pub fn forward_step(cx: &mut Forward, state: &[Var], init: Exp, body: Exp) -> Step {
     let mut init = parts(init);
     let active: Vec<usize> = (0..state.len()).filter(|k| cx.vars.ty(state[*k]).has_float()).collect();
-    let mut states = state.clone();
+    let mut states = state.to_vec();
     for k in &active {
         let ty = cx.vars.ty(state[*k]).clone();
         init.push(match cx.tangent(&init[*k]) {
@@ -34,12 +42,24 @@ pub fn forward(cx: &mut Forward, vars: Vec<Var>, h: History, out: &mut Vec<State
             done.tangents[*k] = Some(zero(cx.vars, &ty));
         }
     }
-    let body = done.into_exp(&active);
-    let h = History { state: states, init: tuple(init), index, size, body };
-    cx.bind_with_tangents(vars, &active, Exp::History(Box::new(h)), out);
+    Step { state: states, init: tuple(init), body: done.into_exp(&active), active }
 }
 
-pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Option<Exp>>) -> Vec<Statement> {
+pub fn forward(cx: &mut Forward, vars: Vec<Var>, h: History, out: &mut Vec<Statement>) {
+    let History { state, init, index, size, body } = h;
+    let step = forward_step(cx, &state, init, body);
+    let h = History { state: step.state, init: step.init, index, size, body: step.body };
+    cx.bind_with_tangents(vars, &step.active, Exp::History(Box::new(h)), out);
+}
+
+/// What the adjoints given belong to: all states, or the last one alone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Seeds {
+    OfAll,
+    OfLast,
+}
+
+pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Option<Exp>>, seeds_are: Seeds) -> Vec<Statement> {
     let History { state, init, index: i, size, body } = h;
     let init = parts(init);
     let n = size_exp(&size);
@@ -84,7 +104,7 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
     for k in &moving {
         let at = |key: Exp, a: &Exp| index(a.clone(), vec![key], Site::default());
         let from_step = crossed.adjoints.shift_remove(&state[*k]);
-        let from_result = adjoints[*k].as_ref().map(|a| at(Exp::Var(i), a));
+        let from_result = adjoints[*k].as_ref().filter(|_| seeds_are == Seeds::OfAll).map(|a| at(Exp::Var(i), a));
         let ty = cx.vars.ty(state[*k]).clone();
         of_states.push(match (from_result, from_step) {
             (Some(a), Some(b)) => add(a, b),
@@ -92,6 +112,7 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
             (None, None) => zero(cx.vars, &ty),
         });
         starts.push(match &adjoints[*k] {
+            Some(a) if seeds_are == Seeds::OfLast => a.clone(),
             Some(a) => at(n.clone(), a),
             None => zero(cx.vars, &ty),
         });

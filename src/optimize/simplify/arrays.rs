@@ -154,10 +154,10 @@ fn singletons_solve(facts: &mut Facts, exp: &Exp, indices: &mut Vec<Var>, bound:
             singletons_solve(facts, body, indices, bound)
         }
         // What has to be built whole is not built for every place read.
-        Exp::History(_) | Exp::Call(..) => false,
+        Exp::History(_) | Exp::Loop(_) | Exp::Update(..) | Exp::Call(..) => false,
         Exp::Let(vars, value, body) => {
             bound.extend(vars);
-            !matches!(**value, Exp::For(..) | Exp::Sum(..) | Exp::History(_)) && singletons_solve(facts, body, indices, bound)
+            !matches!(**value, Exp::For(..) | Exp::Sum(..) | Exp::History(_) | Exp::Loop(_)) && singletons_solve(facts, body, indices, bound)
         }
         Exp::For(i, size, body) => {
             bound.push(*i);
@@ -291,7 +291,15 @@ pub fn total_with(vars: &Vars, facts: &Facts, exp: &Exp) -> bool {
             places.iter().all(|(k, s)| facts.in_range(k, s) && total_with(vars, facts, k)) && total_with(vars, facts, value)
         }
         Exp::Op(op, args) => !may_fail(vars, *op, args) && args.iter().all(|a| total_with(vars, facts, a)),
+        Exp::Update(array, keys, value, _) => {
+            let ty = type_of_exp(vars, array);
+            keys.iter().zip(ty.shape()).all(|(k, s)| facts.in_range(k, s))
+                && total_with(vars, facts, array)
+                && total_with(vars, facts, value)
+        }
         Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, ..) | Exp::Call(..) => false,
+        // It may not end.
+        Exp::Loop(l) if matches!(l.trip, Trip::While(_)) => false,
         _ => {
             // The facts of binders and branches inside are gathered on a copy.
             let mut facts = facts.clone();

@@ -73,7 +73,19 @@ fn find_uses(exp: &Exp, depth: usize, bound_at: &mut FxHashMap<Var, usize>, uses
             find_uses(&h.init, depth, bound_at, uses);
             find_uses(&h.body, depth + 1, bound_at, uses);
         }
+        Exp::Loop(l) => {
+            find_uses(&l.init, depth, bound_at, uses);
+            match &l.trip {
+                Trip::For(range) => {
+                    find_uses(&range.lo, depth, bound_at, uses);
+                    find_uses(&range.hi, depth, bound_at, uses);
+                }
+                Trip::While(condition) => find_uses(condition, depth + 1, bound_at, uses),
+            }
+            find_uses(&l.body, depth + 1, bound_at, uses);
+        }
         Exp::Lit(_)
+        | Exp::Update(..)
         | Exp::Op(..)
         | Exp::Partial(..)
         | Exp::Singleton(..)

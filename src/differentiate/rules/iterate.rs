@@ -1,0 +1,94 @@
+//! y = loop s = s₀ for i in a..b do e(i, s)
+//!
+//! forward:  the states and their tangents are one state
+//! reverse:  the loop runs as a history, whose last state is y, and is reversed as such
+//!
+//! A `while` loop is run once to count its iterations, and then is a loop over so many.
+
+use super::super::forward::Forward;
+use super::super::reverse::Reverse;
+use super::super::scope::Statement;
+use super::history::{self, Seeds};
+use crate::ir::build::*;
+use crate::ir::traverse::{Substitution, copy, substitute};
+use crate::ir::*;
+
+pub fn forward(cx: &mut Forward, vars: Vec<Var>, l: Iteration, out: &mut Vec<Statement>) {
+    let Iteration { state, init, trip, body } = l;
+    let step = history::forward_step(cx, &state, init, body);
+    let iteration = Iteration { state: step.state, init: step.init, trip, body: step.body };
+    cx.bind_with_tangents(vars, &step.active, Exp::Loop(Box::new(iteration)), out);
+}
+
+pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, l: Iteration, adjoints: Vec<Option<Exp>>) -> Vec<Statement> {
+    let Iteration { state, init, trip, body } = l;
+    let mut forth = vec![];
+    let (index, size, body) = match trip {
+        Trip::For(range) => {
+            let (lo, hi) = (exp_size(&range.lo).expect("a size"), exp_size(&range.hi).expect("a size"));
+            let size = hi.sub(&lo);
+            // A history has a first state in any case.
+            let size = if cx.facts.prove_nonneg(&size) { size } else { size.maximum(&Size::default()) };
+            if lo == Size::default() {
+                (range.index, size, body)
+            } else {
+                let t = cx.vars.fresh(cx.vars.name(range.index).to_string(), Type::I64);
+                let with = Substitution::from_iter([(range.index, size_exp(&Size::var(t).add(&lo)))]);
+                (t, size, substitute(cx.vars, body, &with))
+            }
+        }
+        Trip::While(condition) => {
+            let count = counted(cx, &state, &init, &condition, &body, &mut forth);
+            cx.facts.assume_nonneg(Size::var(count));
+            (cx.vars.fresh("i", Type::I64), Size::var(count), body)
+        }
+    };
+    let longer = size.add(&Size::constant(1));
+    let all: Vec<Var> = vars
+        .iter()
+        .map(|v| {
+            let (name, ty) = (cx.vars.name(*v).to_string(), cx.vars.ty(*v).with_axis(&longer));
+            cx.vars.fresh(name, ty)
+        })
+        .collect();
+    let last = size_exp(&size);
+    let h = History { state, init, index, size, body };
+    forth.extend(history::reverse(cx, all.clone(), h, adjoints, Seeds::OfLast));
+    for (v, all) in vars.into_iter().zip(all) {
+        forth.push((vec![v], crate::ir::build::index(all, vec![last.clone()], Site::default())));
+    }
+    forth
+}
+
+/// How often a `while` loop runs: the loop itself, counting.
+fn counted(cx: &mut Reverse, state: &[Var], init: &Exp, condition: &Exp, body: &Exp, forth: &mut Vec<Statement>) -> Var {
+    let (counter, count) = (cx.vars.fresh("count", Type::I64), cx.vars.fresh("count", Type::I64));
+    let parts = |e: &Exp| match e {
+        Exp::Tuple(parts) => parts.clone(),
+        e => vec![e.clone()],
+    };
+    let mut start = parts(init);
+    start.push(i64(0));
+    // The step yields its results and one more; its `let`s stay around them.
+    fn with_count(body: &Exp, next: Exp) -> Exp {
+        match body {
+            Exp::Let(vars, value, body) => let_(vars.clone(), (**value).clone(), with_count(body, next)),
+            Exp::Tuple(parts) => Exp::Tuple(parts.iter().cloned().chain([next]).collect()),
+            result => Exp::Tuple(vec![result.clone(), next]),
+        }
+    }
+    let body = with_count(body, add(counter, i64(1)));
+    let states = state.iter().copied().chain([counter]).collect();
+    let l = Iteration { state: states, init: tuple(start), trip: Trip::While(condition.clone()), body };
+    let run = copy(cx.vars, &Exp::Loop(Box::new(l)), &Substitution::default());
+    let mut bound: Vec<Var> = state
+        .iter()
+        .map(|s| {
+            let (name, ty) = (cx.vars.name(*s).to_string(), cx.vars.ty(*s).clone());
+            cx.vars.fresh(name, ty)
+        })
+        .collect();
+    bound.push(count);
+    forth.push((bound, run));
+    count
+}
