@@ -116,10 +116,10 @@ fn check_all(seed: u64, generated: &Generated) -> Result<(), String> {
     let target = if compiled { Target::Compiled } else { Target::Interpreter };
     let main = program.find("f").ok_or("the program has no `f`")?;
     let modes = Modes::new(&program, main)?.ok_or("`f` has floats")?;
-    // Of nothing, `max` and `min` are infinite, and what infinities meet in is not the same in every order.
+    // Of an empty axis, `max` and `min` are infinite (see `Grower::range`).
     let infinite = ["max i", "min i"].iter().any(|binder| text.contains(binder));
     for (n, m) in [(3, 2), (1, 4), (0, 0)] {
-        if infinite && n <= 1 {
+        if infinite && n == 0 {
             continue;
         }
         modes.check(&arguments(generated, seed, n, m), target).map_err(|e| format!("{e}\n(n = {n}, m = {m})"))?;

@@ -62,7 +62,7 @@ pub fn producers(class: Class) -> &'static [Kind] {
         Class::Vector => &[Var, For, Sum, Add, Sub, Neg, Scale, Guard, If, IfZero, Let, LetTuple, Row, Slice, Kept, Singleton, Array,
             Call, History, Derivative],
         Class::Matrix => &[Var, For, Sum, Add, Sub, Neg, Scale, Guard, If, IfZero, Let, LetTuple, Singleton, Array],
-        Class::Tuple => &[Var, Tuple, If, Let, LetTuple, Sum, Add, Guard, Derivative],
+        Class::Tuple => &[Var, Tuple, If, Let, LetTuple, For, Index, Sum, Add, Guard, Call, Derivative],
     }
 }
 
@@ -76,6 +76,7 @@ pub fn slots(kind: Kind, class: Class) -> Vec<Class> {
         Kind::Sub => vec![own],
         Kind::Pow | Kind::Function => vec![own],
         Kind::Function2 => vec![own],
+        Kind::Index if class == Class::Tuple => vec![Tuple, Place],
         Kind::Index => vec![Vector, Matrix, Place],
         Kind::Gather if class == Class::Float => vec![Place],
         Kind::Gather => vec![Place],
@@ -84,6 +85,7 @@ pub fn slots(kind: Kind, class: Class) -> Vec<Class> {
         Kind::Kept => vec![Matrix, Place],
         Kind::Singleton if class == Class::Matrix => vec![Place, Vector, Float],
         Kind::Singleton => vec![Place, Float],
+        Kind::For if class == Class::Tuple => vec![Tuple],
         Kind::For if class == Class::Matrix => vec![Vector],
         Kind::For => vec![Float],
         Kind::Sum | Kind::Prod | Kind::Max | Kind::Min => vec![own],
@@ -108,6 +110,10 @@ pub fn slots(kind: Kind, class: Class) -> Vec<Class> {
 
 /// Whether `child` can stand directly in `parent`.
 pub fn allowed(parent: Kind, child: Kind) -> bool {
+    // Tuples hold vectors at most, so that an element of one is no tuple of arrays.
+    if (parent, child) == (Kind::Index, Kind::Index) {
+        return false;
+    }
     Class::ALL
         .iter()
         .any(|class| producers(*class).contains(&parent) && slots(parent, *class).iter().any(|slot| producers(*slot).contains(&child)))

@@ -29,9 +29,11 @@ pub fn grow(seed: u64, seen: &Matrix) -> Generated {
     };
     let mut definitions: Vec<Definition> = vec![];
     let vector = Ty::Floats(vec![Dim::Named("p")]);
+    let pair = Ty::Tuple(vec![Ty::F64, vector.clone()]);
     for (name, params, result, sizes, fuel) in [
         ("g", helper_params(), Ty::F64, &["p"][..], 10),
         ("h", helper_params(), vector, &["p"][..], 8),
+        ("q", helper_params(), pair, &["p"][..], 8),
         ("f", main_params, result, &["n", "m"][..], 45),
     ] {
         let mut grower = Grower {
@@ -239,6 +241,15 @@ impl Grower<'_> {
                 };
                 made(pattern, vec![part!(*ty), part!(*ty)])
             }
+            Kind::Index if class == Class::Tuple => {
+                let Ty::Tuple(parts) = ty else { return None };
+                if parts.iter().any(|t| *t != Ty::F64) {
+                    return None;
+                }
+                let a = self.dim();
+                let arrays = Ty::Tuple(parts.iter().map(|_| Ty::Floats(vec![a])).collect());
+                made("{}[{}]", vec![part!(arrays), part!(Ty::Place(a))])
+            }
             Kind::Index => {
                 if self.random.chance(65) {
                     let a = self.dim();
@@ -313,6 +324,18 @@ impl Grower<'_> {
                 let ascribed = format!("({pattern} : {})", ty.text());
                 made(if context && self.random.chance(80) { pattern } else { &ascribed }, parts)
             }
+            Kind::For if class == Class::Tuple => {
+                let Ty::Tuple(parts) = ty else { return None };
+                let [Ty::Floats(dims), Ty::Floats(others)] = parts.as_slice() else { return None };
+                if dims != others {
+                    return None;
+                }
+                let index = self.fresh("i");
+                self.env.push((index.clone(), Ty::Place(dims[0])));
+                let body = self.tree(here, &Ty::Tuple(vec![Ty::F64, Ty::F64]), d, context);
+                self.env.pop();
+                made(&format!("for {index} in 0..{}. {{}}", dims[0].text()), vec![body])
+            }
             Kind::For => {
                 let Ty::Floats(dims) = ty else { return None };
                 let inner = if dims.len() == 1 { Ty::F64 } else { Ty::Floats(dims[1..].to_vec()) };
@@ -324,7 +347,7 @@ impl Grower<'_> {
             }
             Kind::Sum | Kind::Prod | Kind::Max | Kind::Min => {
                 let word = format!("{kind:?}").to_lowercase();
-                let (index, range) = self.range();
+                let (index, range) = self.range(matches!(kind, Kind::Max | Kind::Min));
                 let body = same!();
                 self.env.pop();
                 made(&format!("{word} {index} in {range}. {{}}"), vec![body])
@@ -343,7 +366,7 @@ impl Grower<'_> {
             }
             Kind::Any | Kind::All => {
                 let word = format!("{kind:?}").to_lowercase();
-                let (index, range) = self.range();
+                let (index, range) = self.range(false);
                 let body = part!(Ty::Bool);
                 self.env.pop();
                 made(&format!("{word} {index} in {range}. {{}}"), vec![body])
@@ -396,6 +419,10 @@ impl Grower<'_> {
                 let (function, dim) = match ty {
                     Ty::F64 => ("g", self.dim()),
                     Ty::Floats(dims) if dims.len() == 1 => ("h", dims[0]),
+                    Ty::Tuple(parts) => match parts.as_slice() {
+                        [Ty::F64, Ty::Floats(dims)] => ("q", dims[0]),
+                        _ => return None,
+                    },
                     _ => return None,
                 };
                 if !self.callable.iter().any(|c| c == function) {
@@ -491,22 +518,24 @@ impl Grower<'_> {
 
     fn tuple(&mut self) -> Ty {
         let dim = self.dim();
-        match self.random.below(3) {
+        match self.random.below(4) {
             0 => Ty::Tuple(vec![Ty::F64, Ty::F64]),
             1 => Ty::Tuple(vec![Ty::F64, Ty::Floats(vec![dim])]),
+            2 => Ty::Tuple(vec![Ty::Floats(vec![dim]), Ty::Floats(vec![dim])]),
             _ => Ty::Tuple(vec![Ty::Floats(vec![dim]), Ty::F64]),
         }
     }
 
-    /// An index, made visible, and its range: all of an axis or a part of it.
-    fn range(&mut self) -> (String, String) {
+    /// An index, made visible, and its range: all of an axis or a part of it, which holds something if it must (no axis
+    /// being empty). Of nothing, `max` and `min` are infinite, and what infinities meet in is not the same in every order.
+    fn range(&mut self, some: bool) -> (String, String) {
         let dim = self.dim();
         let outer: Vec<String> = self.env.iter().filter(|(_, t)| *t == Ty::Place(dim)).map(|(n, _)| n.clone()).collect();
         let end = dim.text();
         let range = match self.random.below(6) {
-            0 if !outer.is_empty() => format!("0..{}", self.random.pick(&outer)),
+            0 if !outer.is_empty() && !some => format!("0..{}", self.random.pick(&outer)),
             1 if !outer.is_empty() => format!("{}..{end}", self.random.pick(&outer)),
-            2 => format!("1..{end}"),
+            2 if !some => format!("1..{end}"),
             _ => format!("0..{end}"),
         };
         let index = self.fresh("i");
