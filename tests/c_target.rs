@@ -18,6 +18,7 @@ const STRICT: Tolerance = Tolerance { relative: 1e-14, absolute: 1e-300 };
 
 fn agree(program: &Program, id: FunctionId, arguments: &[Vec<Value>], what: &str) {
     verify::verify(program).unwrap_or_else(|e| panic!("{what}: {e}\n{}", print::print_program(program)));
+    let threads = std::env::var("THREADS").ok().and_then(|t| t.parse().ok()).unwrap_or(1);
     let modes = [
         ("plain", Options::default(), CLOSE),
         ("strict", Options { strict: true, ..Options::default() }, STRICT),
@@ -29,7 +30,7 @@ fn agree(program: &Program, id: FunctionId, arguments: &[Vec<Value>], what: &str
         for args in arguments {
             let expected = interpret::call(program, id, args);
             let mut result = None;
-            let got = compiled.call_into(args, &mut result, 1);
+            let got = compiled.call_into(args, &mut result, threads);
             let show = || format!("{what}, {mode}\n{}\n{}", print::print_program(program), compiled.c_source);
             match (expected, got) {
                 (Ok((expected, counts)), Ok(counted)) => {

@@ -405,18 +405,19 @@ impl<'a> Checker<'a> {
         }
         let mut terms = vec![];
         if kind == BinderKind::Sum {
-            additive_terms(body, &mut terms)
+            additive_terms(body, BinaryOp::Add, &mut terms)
         } else {
-            terms.push(body)
+            terms.push((BinaryOp::Add, body))
         }
-        let constant: Vec<&ast::Exp> = terms.iter().copied().filter(|t| !indices.iter().any(|i| mentions(t, &i.name.text))).collect();
+        let constant = terms.iter().copied().filter(|(_, t)| !indices.iter().any(|i| mentions(t, &i.name.text)));
         let names: Vec<&str> = indices.iter().map(|i| i.name.text.as_str()).collect();
         let (keyword, names) = (word(kind), names.join(", "));
-        for term in constant.iter().filter(|t| !matches!(t.kind, ExpKind::Error)) {
+        for (sign, term) in constant.filter(|(_, t)| !matches!(t.kind, ExpKind::Error)) {
+            let (sign, verb, done) = if sign == BinaryOp::Sub { ("-", "subtract", "subtracted") } else { ("+", "add", "added") };
             let diagnostic = Diagnostic::warning(term.span, format!("this does not mention the index `{names}`"));
             let diagnostic = if terms.len() > 1 {
-                diagnostic.here(format!("added once for each `{names}`")).note(format!(
-                    "the body of `{keyword}` reaches as far right as it can; to add it once, write `({keyword} {names}. …) + {}`",
+                diagnostic.here(format!("{done} once for each `{names}`")).note(format!(
+                    "the body of `{keyword}` reaches as far right as it can; to {verb} it once, write `({keyword} {names}. …) {sign} {}`",
                     brief(term)
                 ))
             } else {
@@ -427,12 +428,13 @@ impl<'a> Checker<'a> {
     }
 }
 
-fn additive_terms<'e>(exp: &'e ast::Exp, out: &mut Vec<&'e ast::Exp>) {
+/// The terms of a sum with their signs, `Add` or `Sub`.
+fn additive_terms<'e>(exp: &'e ast::Exp, sign: BinaryOp, out: &mut Vec<(BinaryOp, &'e ast::Exp)>) {
     match &exp.kind {
-        ExpKind::Binary(BinaryOp::Add | BinaryOp::Sub, _, a, b) => {
-            additive_terms(a, out);
-            additive_terms(b, out)
+        ExpKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), _, a, b) => {
+            additive_terms(a, sign, out);
+            additive_terms(b, if *op == sign { BinaryOp::Add } else { BinaryOp::Sub }, out)
         }
-        _ => out.push(exp),
+        _ => out.push((sign, exp)),
     }
 }

@@ -71,11 +71,7 @@ impl<'a> Checker<'a> {
             Diagnostic::error(head.span, format!("`{name}` is a value, not a function"))
                 .note(format!("an element of an array is read by `{name}[i]`, a product is written `{name} * (…)`"))
         } else {
-            let diagnostic = Diagnostic::error(head.span, format!("unknown function `{name}`"));
-            match self.similar_function(name) {
-                Some(similar) => diagnostic.note(format!("did you mean `{similar}`?")),
-                None => diagnostic,
-            }
+            self.unknown_function(name, head.span)
         };
         self.report(diagnostic);
         self.skip(args)
@@ -262,10 +258,12 @@ impl<'a> Checker<'a> {
     fn scalar_function(&mut self, op: Op, args: &[&ast::Exp], span: Span, hint: Option<&Type>) -> Typed {
         let name = op.name();
         if args.len() != op.arity() {
-            self.report(Diagnostic::error(
-                span,
-                format!("`{name}` takes {}, but {} given", count(op.arity(), "argument"), are(args.len())),
-            ));
+            let message = format!("`{name}` takes {}, but {} given", count(op.arity(), "argument"), are(args.len()));
+            let diagnostic = Diagnostic::error(span, message);
+            self.report(match (op, args) {
+                (Op::Max | Op::Min, [array]) => diagnostic.note(format!("of the elements of an array: `{name} i. {}[i]`", brief(array))),
+                _ => diagnostic,
+            });
             args.iter().filter(|a| !needs_hint(a)).for_each(|a| {
                 self.infer(a, None);
             });

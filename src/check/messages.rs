@@ -48,7 +48,23 @@ impl Checker<'_> {
     pub fn similar_variable(&self, name: &str) -> Option<String> {
         closest(name, self.scope.iter().map(|(n, _)| n.as_str()))
     }
-    pub fn similar_function(&self, name: &str) -> Option<String> {
+    /// What is wrong with a call of `name`, and what it may have been meant to be.
+    pub fn unknown_function(&self, name: &str, span: Span) -> Diagnostic {
+        let diagnostic = Diagnostic::error(span, format!("unknown function `{name}`"));
+        match name {
+            "sum" | "prod" | "any" | "all" | "argmax" | "argmin" => {
+                diagnostic.note(format!("`{name}` names the index it runs over: `{name} i. x[i]`"))
+            }
+            "len" | "length" | "size" | "shape" => {
+                diagnostic.note("sizes have names: the type `[n]f64` of a parameter binds `n`, which is a number in the body")
+            }
+            _ => match self.similar_function(name) {
+                Some(similar) => diagnostic.note(format!("did you mean `{similar}`?")),
+                None => diagnostic,
+            },
+        }
+    }
+    fn similar_function(&self, name: &str) -> Option<String> {
         let built_in = crate::scalar::Op::functions().map(|op| op.name()).chain(DERIVATIVE_OPERATORS);
         closest(name, self.functions.keys().copied().chain(built_in))
     }

@@ -34,11 +34,7 @@ impl<'a> Checker<'a> {
                 } else if self.lookup(name).is_some() {
                     Diagnostic::error(exp.span, format!("`{name}` is a value, not a function"))
                 } else {
-                    let diagnostic = Diagnostic::error(exp.span, format!("unknown function `{name}`"));
-                    match self.similar_function(name) {
-                        Some(similar) => diagnostic.note(format!("did you mean `{similar}`?")),
-                        None => diagnostic,
-                    }
+                    self.unknown_function(name, exp.span)
                 };
                 self.report(diagnostic);
                 None

@@ -115,8 +115,12 @@ impl<'a> Checker<'a> {
                 Some(sizes.iter().rev().fold(element, |ty, size| ty.with_axis(size)))
             }
             TypeKind::Name(name) => {
+                let message = match name.as_str() {
+                    "f32" | "i32" => format!("the type `{name}` is not supported yet"),
+                    _ => format!("unknown type `{name}`"),
+                };
                 self.report(
-                    Diagnostic::error(ty.span, format!("unknown type `{name}`"))
+                    Diagnostic::error(ty.span, message)
                         .note("the types are `f64`, `i64`, `bool`, arrays `[n, m]f64` and tuples `(f64, [n]i64)`"),
                 );
                 None

@@ -48,7 +48,8 @@ pub fn cost(options: &Cost) -> Result<(), Failure> {
     let mut at: Vec<(Var, i64)> = vec![];
     for (name, text) in &options.at {
         check_name(name, &names, || format!("`{}` has no size `{name}`", f.name))?;
-        let value = text.trim().parse().map_err(|_| Failure::message(format!("--at {name}: expected a whole number, got `{text}`")))?;
+        let value = text.trim().parse().ok().filter(|n| *n >= 0);
+        let value = value.ok_or_else(|| Failure::message(format!("--at {name}: expected a whole number of 0 or more, got `{text}`")))?;
         let place = names.iter().position(|n| n == name).expect("a known name");
         at.push((sizes[place], value));
     }

@@ -187,11 +187,8 @@ fn type_in(vars: &Vars, program: Option<&Program>, exp: &Exp) -> Type {
         Exp::Var(v) => vars.ty(*v).clone(),
         Exp::Lit(lit) => Type::Scalar(lit.scalar()),
         Exp::Op(op, args) => match of(&args[0]) {
-            Type::Scalar(s) => {
-                let mut kinds = vec![s];
-                kinds.extend(args[1..].iter().map(|a| of(a).scalar().expect("operands of scalar operations are scalars")));
-                Type::Scalar(op.result(&kinds).unwrap_or_else(|| panic!("{op:?} on {kinds:?}")))
-            }
+            // The first operand's type tells the result's, so a chain of operations is walked along one side only.
+            Type::Scalar(s) => Type::Scalar(op.result_of(s).unwrap_or_else(|| panic!("{op:?} on {s:?}"))),
             other => other,
         },
         Exp::Partial(..) => Type::F64,

@@ -12,9 +12,8 @@ use crate::fault::Fault;
 use crate::interpret::{Counts, Failure};
 use crate::ir::{FunctionId, Program, Type};
 use crate::loops::Kernel;
-use crate::types::{Lit, Scalar};
-use crate::value::array::count_of;
-use crate::value::{Array, Data, Value};
+use crate::types::Lit;
+use crate::value::{Data, Value};
 use std::ffi::c_void;
 use std::sync::Mutex;
 
@@ -115,9 +114,9 @@ impl Compiled {
         args.iter().for_each(|a| input_leaves(a, &mut inputs));
 
         let evaluate = |size: &crate::types::Size| size.evaluate(&|v| sizes.get(&v).copied()).and_then(|n| usize::try_from(n.max(0)).ok());
-        let too_large = || plain("the result does not fit in memory".into(), "its sizes are too large");
         if !result.as_ref().is_some_and(|r| fits(r, &f.result, &evaluate)) {
-            *result = Some(room(&f.result, &evaluate).ok_or_else(too_large)?);
+            let made = Value::zero(&f.result, &|v| sizes.get(&v).copied()).map_err(|e| e.about("the result"));
+            *result = Some(made.map_err(|e| plain(e.message, &e.notes.join("\n")))?);
         }
         let mut outputs = vec![];
         output_leaves(result.as_mut().expect("made above"), &mut outputs);
@@ -238,23 +237,6 @@ fn fits(value: &Value, ty: &Type, evaluate: &Evaluate) -> bool {
         }
         _ => false,
     }
-}
-
-/// A value of the type, of zeros; `None` if there is not enough memory.
-fn room(ty: &Type, evaluate: &Evaluate) -> Option<Value> {
-    Some(match ty {
-        Type::Scalar(s) => Value::Scalar(Lit::zero(*s)),
-        Type::Array(shape, s) => {
-            let shape: Vec<usize> = shape.iter().map(evaluate).collect::<Option<_>>()?;
-            let count = count_of(&shape)?;
-            let width = if *s == Scalar::Bool { 1 } else { 8 };
-            count.checked_mul(width).filter(|bytes| *bytes <= isize::MAX as usize)?;
-            // Ask for the memory before it is zeroed: a refusal is an error, not the end of the process.
-            drop(Data::try_with_capacity(*s, count).ok()?);
-            Value::Array(Array { shape, data: Data::zeros(*s, count) })
-        }
-        Type::Tuple(parts) => Value::Tuple(parts.iter().map(|t| room(t, evaluate)).collect::<Option<_>>()?),
-    })
 }
 
 /// The matrix product of large contractions.

@@ -290,6 +290,11 @@ impl Op {
         self.case(args).map(Case::result)
     }
 
+    /// The result where the first argument has this type and the others fit: no two cases differ in the others alone.
+    pub fn result_of(self, first: Scalar) -> Option<Scalar> {
+        self.cases().iter().find(|c| c.args().first() == Some(&first)).map(Case::result)
+    }
+
     /// The value at well-typed arguments.
     pub fn eval(self, args: &[Lit]) -> Result<Lit, Fault> {
         let value = self.cases().iter().find_map(|c| c.value.apply(args));

@@ -95,10 +95,12 @@ static inline int64_t iv_slot_bytes(int64_t count, int64_t size)
 
 /* Parallel loops run in chunks, whose number depends on sizes alone: on the bounds, on how many operations an iteration
    is about, and on how many elements each chunk has to itself and must zero and add up at the end. */
-enum { IV_MOST_CHUNKS = 64 };
+#ifndef IV_GRAIN
+#define IV_GRAIN 32768.0
+#endif
 static inline int64_t iv_chunks(int64_t lo, int64_t hi, int64_t cost, int64_t own, int64_t most)
 {
-    const double grain = 32768.0, count = (double)hi - (double)lo, work = count * (double)cost;
+    const double grain = IV_GRAIN, count = (double)hi - (double)lo, work = count * (double)cost;
     if (!(work >= 2.0 * grain) || !(count >= 2.0)) return 1;
     double chunks = work / grain;
     if (own > 0 && chunks > work / (8.0 * (double)own)) chunks = work / (8.0 * (double)own);

@@ -111,10 +111,14 @@ impl<'a> Parser<'a> {
             match self.token() {
                 Token::Def => definitions.extend(self.definition()),
                 Token::Type => self.record_type(),
-                Token::Hash => self.annotation(),
-                _ => {
+                Token::Hash if self.peek(1) == Token::BracketOpen => self.annotation(),
+                token => {
                     let message = format!("expected `def`, found {}", self.found());
-                    self.report(Diagnostic::error(self.span(), message).note("a text is a list of definitions `def f(x: T) -> T = e`"));
+                    let note = match token {
+                        Token::Hash | Token::DoubleSlash => "comments begin with `--`",
+                        _ => "a text is a list of definitions `def f(x: T) -> T = e`",
+                    };
+                    self.report(Diagnostic::error(self.span(), message).note(note));
                     self.skip_to_definition();
                 }
             }

@@ -24,11 +24,13 @@ impl Parser<'_> {
     /// `#[name(...)]`
     pub(super) fn annotation(&mut self) {
         let start = self.bump();
-        if self.at(Token::BracketOpen) {
-            let opened = self.open(Token::BracketClose);
-            self.skip_inside(Token::BracketClose, false);
-            self.close(opened, Token::BracketClose, "`]`");
+        if !self.at(Token::BracketOpen) {
+            self.complain(Diagnostic::error(start, "`#` does not begin a comment").note("comments begin with `--`"));
+            return;
         }
+        let opened = self.open(Token::BracketClose);
+        self.skip_inside(Token::BracketClose, false);
+        self.close(opened, Token::BracketClose, "`]`");
         self.unsupported(start.to(self.previous()), "annotations are");
     }
 
