@@ -157,7 +157,8 @@ fn singletons_solve(facts: &mut Facts, exp: &Exp, indices: &mut Vec<Var>, bound:
         Exp::History(_) | Exp::Loop(_) | Exp::Update(..) | Exp::Call(..) => false,
         Exp::Let(vars, value, body) => {
             bound.extend(vars);
-            !matches!(**value, Exp::For(..) | Exp::Sum(..) | Exp::History(_) | Exp::Loop(_)) && singletons_solve(facts, body, indices, bound)
+            !matches!(**value, Exp::For(..) | Exp::Sum(..) | Exp::History(_) | Exp::Loop(_))
+                && singletons_solve(facts, body, indices, bound)
         }
         Exp::For(i, size, body) => {
             bound.push(*i);
