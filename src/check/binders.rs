@@ -40,7 +40,7 @@ struct Use {
 }
 
 /// The range of an index after its body was walked.
-enum Bounds {
+pub(super) enum Bounds {
     Explicit(Exp, Exp),
     Axis(Size),
     Unknown,
@@ -145,7 +145,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Walks a body under an index and finds the index's range.
-    fn indexed(
+    pub(super) fn indexed(
         &mut self,
         keyword: &'static str,
         binding: &IndexBinding,

@@ -46,6 +46,8 @@ impl<'a> Checker<'a> {
             ExpKind::Binder(kind, indices, body) => self.binder(*kind, indices, body, span, hint),
             ExpKind::If(condition, a, b) => self.if_(condition, a, b.as_deref(), hint),
             ExpKind::History(pattern, init, index, body) => self.history(pattern, init, index, body, span, hint),
+            ExpKind::Loop(pattern, init, trip, body) => self.iteration(pattern, init, trip, body, hint),
+            ExpKind::With(array, keys, value) => self.update(array, keys, value, span, hint),
             ExpKind::Ascribe(e, ty) => match self.read_type(ty) {
                 None => {
                     self.infer(e, None);

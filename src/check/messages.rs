@@ -4,7 +4,7 @@ use super::Checker;
 use crate::bind::nearest;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::{Scalar, Size, Type};
-use crate::syntax::ast::{BinaryOp, BinderKind, Exp, ExpKind, Subscript, UnaryOp};
+use crate::syntax::ast::{BinaryOp, BinderKind, Exp, ExpKind, Subscript, UnaryOp, Trip};
 
 pub const DERIVATIVE_OPERATORS: [&str; 9] = ["grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian", "jvp", "vjp", "hvp"];
 
@@ -127,7 +127,7 @@ fn spell(exp: &Exp, depth: usize) -> String {
         ExpKind::Bracket(items) => format!("[{}]", list(items)),
         ExpKind::Tuple(items) => format!("({})", list(items)),
         ExpKind::Ascribe(e, _) => inner(e),
-        ExpKind::Singleton(..) | ExpKind::Let(..) | ExpKind::Binder(..) | ExpKind::If(..) | ExpKind::History(..) | ExpKind::Error => {
+        ExpKind::Singleton(..) | ExpKind::Let(..) | ExpKind::Binder(..) | ExpKind::If(..) | ExpKind::History(..) | ExpKind::Loop(..) | ExpKind::With(..) | ExpKind::Error => {
             "…".to_string()
         }
     }
@@ -219,6 +219,33 @@ fn for_each_child<'a>(exp: &'a Exp, f: &mut dyn FnMut(&'a Exp)) {
             if let Some(b) = b {
                 f(b)
             }
+        }
+        ExpKind::Loop(_, init, trip, body) => {
+            f(init);
+            match &**trip {
+                Trip::For(index) => {
+                    if let Some((lo, hi)) = &index.range {
+                        f(lo);
+                        f(hi)
+                    }
+                }
+                Trip::While(condition) => f(condition),
+            }
+            f(body)
+        }
+        ExpKind::With(array, keys, value) => {
+            f(array);
+            for key in keys {
+                match key {
+                    Subscript::At(e) => f(e),
+                    Subscript::Slice(a, b) => {
+                        f(a);
+                        f(b)
+                    }
+                    Subscript::All(_) => {}
+                }
+            }
+            f(value)
         }
         ExpKind::History(_, init, index, body) => {
             f(init);

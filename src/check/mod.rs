@@ -16,6 +16,7 @@ mod calls;
 mod derive;
 mod hints;
 mod infer;
+mod loops;
 mod messages;
 mod operator_calls;
 mod operators;

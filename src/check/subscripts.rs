@@ -15,7 +15,7 @@ use crate::syntax::ast::{self, ExpKind, Subscript};
 pub const UNKNOWN: Var = Var(u32::MAX);
 
 /// One subscript, checked.
-enum Key {
+pub(super) enum Key {
     At(Exp),
     /// A part of the axis: where it starts and its size.
     Part(Size, Size),
@@ -24,6 +24,14 @@ enum Key {
 impl<'a> Checker<'a> {
     pub fn subscripts(&mut self, array: &ast::Exp, keys: &[Subscript], span: Span) -> Typed {
         let found = self.infer(array, None);
+        match (self.keys(array, &found, keys, span), found.ty) {
+            (Some(keys), Some(ty)) => self.read(found.exp, ty, keys, span),
+            _ => Typed::poison(),
+        }
+    }
+
+    /// The subscripts of an array, checked against its axes.
+    pub(super) fn keys(&mut self, array: &ast::Exp, found: &Typed, keys: &[Subscript], span: Span) -> Option<Vec<Key>> {
         let axes = match &found.ty {
             None => None,
             Some(ty) => match leading_axes(ty, keys.len()) {
@@ -45,10 +53,7 @@ impl<'a> Checker<'a> {
         let axis = |k: usize| axes.as_ref().map(|axes| &axes[k]);
         let keys: Vec<Option<Key>> = keys.iter().enumerate().map(|(k, key)| self.subscript(key, axis(k), array)).collect();
         let keys: Option<Vec<Key>> = keys.into_iter().collect();
-        match (keys, found.ty) {
-            (Some(keys), Some(ty)) if axes.is_some() => self.read(found.exp, ty, keys, span),
-            _ => Typed::poison(),
-        }
+        keys.filter(|_| axes.is_some())
     }
 
     fn subscript(&mut self, key: &Subscript, axis: Option<&Size>, array: &ast::Exp) -> Option<Key> {

@@ -80,10 +80,21 @@ pub enum ExpKind {
     If(Box<Exp>, Box<Exp>, Option<Box<Exp>>),
     /// `history pattern = init for index in 0..size do body`
     History(Pattern, Box<Exp>, Box<IndexBinding>, Box<Exp>),
+    /// `loop pattern = init for index in a..b do body`, or `… while condition do body`
+    Loop(Pattern, Box<Exp>, Box<Trip>, Box<Exp>),
+    /// `array with [i, j] = value`
+    With(Box<Exp>, Vec<Subscript>, Box<Exp>),
     /// `(e : T)`
     Ascribe(Box<Exp>, TypeExp),
     /// Stands where the text could not be read; already reported.
     Error,
+}
+
+/// How often a loop runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Trip {
+    For(IndexBinding),
+    While(Exp),
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -268,6 +268,40 @@ impl Parser<'_> {
         Exp { kind: ExpKind::History(pattern, Box::new(init), Box::new(index), Box::new(body)), span }
     }
 
+    /// `loop p = e for i in a..b do e`, `loop p = e while c do e`
+    pub(super) fn loop_exp(&mut self) -> Exp {
+        let start = self.bump();
+        let pattern = self.pattern();
+        self.equals("the first state");
+        let init = self.expression();
+        let trip = if self.eat(Token::While) {
+            let condition = self.expression();
+            self.expect_do();
+            Trip::While(condition)
+        } else {
+            Trip::For(self.counted_loop())
+        };
+        let body = self.expression();
+        let span = start.to(body.span);
+        Exp { kind: ExpKind::Loop(pattern, Box::new(init), Box::new(trip), Box::new(body)), span }
+    }
+
+    /// `with [i] = v` behind an array
+    pub(super) fn update(&mut self, array: Exp) -> Exp {
+        self.bump();
+        let keys = if self.at(Token::BracketOpen) {
+            self.subscripts()
+        } else {
+            let message = format!("expected `[` and the place to write behind `with`, found {}", self.found());
+            self.report(Diagnostic::error(self.span(), message).note("write `x with [i] = v`"));
+            vec![]
+        };
+        self.equals("the new value");
+        let value = self.expression();
+        let span = array.span.to(value.span);
+        Exp { kind: ExpKind::With(Box::new(array), keys, Box::new(value)), span }
+    }
+
     /// `for i in a..b do`
     pub(super) fn counted_loop(&mut self) -> IndexBinding {
         if !self.eat(Token::For) {

@@ -252,7 +252,7 @@ impl Parser<'_> {
                     continue;
                 }
                 Token::With => {
-                    exp = self.update(start);
+                    exp = self.update(exp);
                     continue;
                 }
                 _ => return exp,

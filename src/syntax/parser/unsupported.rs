@@ -46,35 +46,6 @@ impl Parser<'_> {
         self.error_from(start)
     }
 
-    /// `loop p = e for i in a..b do e`, `loop p = e while c do e`
-    pub(super) fn loop_exp(&mut self) -> Exp {
-        let start = self.bump();
-        self.unsupported(start, "`loop` is");
-        self.pattern();
-        self.equals("the first state");
-        self.expression();
-        if self.eat(Token::While) {
-            self.expression();
-            self.expect_do();
-        } else {
-            self.counted_loop();
-        }
-        self.expression();
-        self.error_from(start)
-    }
-
-    /// `with [i] = v` behind an array
-    pub(super) fn update(&mut self, start: Span) -> Exp {
-        let with = self.bump();
-        self.unsupported(with, "updates by `with` are");
-        if self.at(Token::BracketOpen) {
-            self.subscripts();
-        }
-        self.equals("the new value");
-        self.expression();
-        self.error_from(start)
-    }
-
     /// `.name` or `.0` behind an expression
     pub(super) fn field(&mut self, start: Span) -> Exp {
         let dot = self.bump();
