@@ -87,6 +87,14 @@ fn show(exp: &Exp) -> String {
         ExpKind::History(pattern, init, index, body) => {
             format!("(history {} {} {} {})", show_pattern(pattern), show(init), show_binding(index), show(body))
         }
+        ExpKind::Loop(pattern, init, trip, body) => {
+            let trip = match &**trip {
+                iverson::syntax::ast::Trip::For(index) => show_binding(index),
+                iverson::syntax::ast::Trip::While(condition) => format!("while {}", show(condition)),
+            };
+            format!("(loop {} {} {trip} {})", show_pattern(pattern), show(init), show(body))
+        }
+        ExpKind::With(a, subscripts, value) => format!("(with {} {} {})", show(a), join(subscripts, show_subscript), show(value)),
         ExpKind::Ascribe(a, ty) => format!("({} : {})", show(a), show_type(ty)),
         ExpKind::Error => "error".into(),
     }

@@ -4,7 +4,7 @@ use super::Checker;
 use crate::bind::nearest;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::{Scalar, Size, Type};
-use crate::syntax::ast::{BinaryOp, BinderKind, Exp, ExpKind, Subscript, UnaryOp, Trip};
+use crate::syntax::ast::{BinaryOp, BinderKind, Exp, ExpKind, Subscript, Trip, UnaryOp};
 
 pub const DERIVATIVE_OPERATORS: [&str; 9] = ["grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian", "jvp", "vjp", "hvp"];
 
@@ -127,9 +127,14 @@ fn spell(exp: &Exp, depth: usize) -> String {
         ExpKind::Bracket(items) => format!("[{}]", list(items)),
         ExpKind::Tuple(items) => format!("({})", list(items)),
         ExpKind::Ascribe(e, _) => inner(e),
-        ExpKind::Singleton(..) | ExpKind::Let(..) | ExpKind::Binder(..) | ExpKind::If(..) | ExpKind::History(..) | ExpKind::Loop(..) | ExpKind::With(..) | ExpKind::Error => {
-            "…".to_string()
-        }
+        ExpKind::Singleton(..)
+        | ExpKind::Let(..)
+        | ExpKind::Binder(..)
+        | ExpKind::If(..)
+        | ExpKind::History(..)
+        | ExpKind::Loop(..)
+        | ExpKind::With(..)
+        | ExpKind::Error => "…".to_string(),
     }
 }
 
