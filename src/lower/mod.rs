@@ -276,7 +276,7 @@ impl<'a> Lowering<'a> {
                 let place = l.place(keys, *site, dest);
                 l.accumulate(value, &place);
             }
-            Exp::For(index, size, body) => l.generate(*index, size, dest, &mut |l, place| l.accumulate(body, place)),
+            Exp::For(index, size, body) => l.accumulate_generated(*index, size, body, dest),
             Exp::Sum(range, body) => l.accumulate_sum(range, body, dest),
             Exp::History(_) | Exp::Loop(_) | Exp::Update(..) => {
                 let value = l.evaluate(e, "states");

@@ -3,14 +3,16 @@
 //! forward:  the states and their tangents are one state
 //! reverse:  with λ[n] = h̄[n] and λ[i] = h̄[i] + (∂e/∂s at h[i])ᵀ λ[i+1], a history run from the end:
 //!           s̄₀ += λ[0], and the free variables' adjoints are summed over i from the seeds λ[i+1]
+//!
+//! Each step runs once in each direction: what is needed of it later is carried beside the state.
 
 use super::super::forward::Forward;
 use super::super::reverse::{LoopOf, Reverse};
-use super::super::scope::{Scope, Statement};
+use super::super::scope::{Scope, Statement, costs_nothing};
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A step that carries tangents after the state.
 pub struct Step {
@@ -78,22 +80,17 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
     let states_here: Vec<Statement> =
         state.iter().zip(&vars).map(|(s, all)| (vec![*s], index(*all, vec![Exp::Var(i)], Site::default()))).collect();
 
-    // The forward part: the history itself, then what the way back needs of each step.
-    let mut forth = vec![];
-    let steps = History {
-        state: state.clone(),
-        init: tuple(init.clone()),
-        index: i,
-        size: size.clone(),
-        body: lets(crossed.forward.clone(), tuple(crossed.results.clone())),
-    };
-    forth.push((vars.clone(), Exp::History(Box::new(steps))));
-    if !crossed.saved.is_empty() {
-        let mut statements = states_here.clone();
-        statements.extend(crossed.forward.clone());
-        let body = lets(statements, tuple(crossed.saved.iter().map(|s| s.value.clone()).collect()));
-        let save = copy(cx.vars, &for_(i, size.clone(), body), &Substitution::default());
-        forth.push((crossed.saved_vars(), save));
+    // The forward part: the history carries what the way back needs of a step beside the state after it.
+    let needs: Vec<(Var, Exp)> = crossed.saved.iter().map(|s| (s.outer, s.value.clone())).collect();
+    let types = needs.iter().map(|(outer, _)| cx.vars.ty(*outer).without_axes(1).expect("an axis of steps")).collect();
+    let beside = Beside::new(cx.vars, needs.iter().map(|(outer, _)| *outer).collect(), types, &size);
+    let body = lets(crossed.forward.clone(), tuple(crossed.results.iter().cloned().chain(needs.into_iter().map(|(_, e)| e)).collect()));
+    let steps = beside.carried_by(state.clone(), init.clone(), i, &size, body);
+    let mut forth = vec![([vars.clone(), beside.all.clone()].concat(), steps)];
+    for (s, all) in crossed.saved.iter().zip(&beside.all) {
+        let t = cx.vars.fresh(cx.vars.name(i).to_string(), Type::I64);
+        let after = size_exp(&Size::var(t).add(&Size::constant(1)));
+        forth.push((vec![s.outer], for_(t, size.clone(), index(*all, vec![after], Site::default()))));
     }
     crossed.prologue.splice(0..0, states_here);
 
@@ -119,10 +116,17 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
     }
     let mut statements = crossed.prologue.clone();
     statements.extend(crossed.backward.clone());
+    let free: Vec<Var> = crossed.adjoints.keys().copied().filter(|v| !state.contains(v)).collect();
+    let of_free: Vec<Exp> = free.iter().map(|v| crossed.adjoints[v].clone()).collect();
+    // What both the states and the free variables need is computed on the way from the last state and carried along.
+    let (shared, redone) = shared(cx, &statements, &of_states, &of_free, i);
+    let types = shared.iter().map(|v| cx.vars.ty(*v).clone()).collect();
+    let beside = Beside::new(cx.vars, shared.clone(), types, &size);
     let from_end = size_exp(&size.sub(&Size::constant(1)).sub(&Size::var(t)));
-    let body = copy(cx.vars, &lets(statements, tuple(of_states)), &Substitution::from_iter([(i, from_end)]));
-    let back = History { state: lambda.clone(), init: tuple(starts), index: t, size: size.clone(), body };
-    let back = copy(cx.vars, &Exp::History(Box::new(back)), &Substitution::default());
+    of_states.extend(shared.iter().map(|v| Exp::Var(*v)));
+    let body = copy(cx.vars, &lets(statements.clone(), tuple(of_states)), &Substitution::from_iter([(i, from_end)]));
+    let back = beside.carried_by(lambda.clone(), starts, t, &size, body);
+    let back = copy(cx.vars, &back, &Substitution::default());
     let longer = size.add(&Size::constant(1));
     let all: Vec<Var> = lambda
         .iter()
@@ -131,22 +135,90 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
             cx.vars.fresh(name, ty)
         })
         .collect();
-    cx.emit(all.clone(), back);
+    cx.emit([all.clone(), beside.all.clone()].concat(), back);
 
-    // The free variables, from the seeds λ[i+1], which stands at n-1-i.
-    let free: Vec<Var> = crossed.adjoints.keys().copied().filter(|v| !state.contains(v)).collect();
+    // The free variables, from the seeds λ[i+1], which stands at n-1-i; what was carried with λ[i] stands at n-i.
     if !free.is_empty() {
         let behind = size_exp(&size.sub(&Size::constant(1)).sub(&Size::var(i)));
-        let seeds: Vec<Statement> =
-            lambda.iter().zip(&all).map(|(l, all)| (vec![*l], index(*all, vec![behind.clone()], Site::default()))).collect();
-        let body = lets(seeds, crossed.way_back(&free));
-        let back = copy(cx.vars, &sum(i, i64(0), n.clone(), body), &Substitution::default());
+        let here = size_exp(&size.sub(&Size::var(i)));
+        let read = |v: &Var, all: &Var, key: &Exp| (vec![*v], index(*all, vec![key.clone()], Site::default()));
+        let mut way: Vec<Statement> = lambda.iter().zip(&all).map(|(l, all)| read(l, all, &behind)).collect();
+        way.extend(shared.iter().zip(&beside.all).map(|(v, all)| read(v, all, &here)));
+        way.extend(statements.into_iter().enumerate().filter(|(k, _)| redone.contains(k)).map(|(_, s)| s));
+        let back = copy(cx.vars, &sum(i, i64(0), n.clone(), lets(way, tuple(of_free))), &Substitution::default());
         cx.contribute_all(free, back);
     }
     for (k, all) in moving.iter().zip(all) {
         cx.contribute(&init[*k], index(all, vec![n.clone()], Site::default()));
     }
     forth
+}
+
+/// Values of each step that a history carries beside its state, so that they are at hand after it.
+struct Beside {
+    /// The variables of the state that hold them. No step reads them.
+    state: Vec<Var>,
+    nothing: Vec<Exp>,
+    /// What holds those of all steps; that of step `i` stands at `i + 1`.
+    all: Vec<Var>,
+}
+
+impl Beside {
+    fn new(vars: &mut Vars, named: Vec<Var>, types: Vec<Type>, size: &Size) -> Beside {
+        let mut beside = Beside { state: vec![], nothing: vec![], all: vec![] };
+        for (v, ty) in named.into_iter().zip(types) {
+            let name = vars.name(v).to_string();
+            beside.state.push(vars.fresh(name.clone(), ty.clone()));
+            beside.nothing.push(zero(vars, &ty));
+            beside.all.push(vars.fresh(name, ty.with_axis(&size.add(&Size::constant(1)))));
+        }
+        beside
+    }
+    fn carried_by(&self, state: Vec<Var>, init: Vec<Exp>, index: Var, size: &Size, body: Exp) -> Exp {
+        let state = [state, self.state.clone()].concat();
+        let init = tuple([init, self.nothing.clone()].concat());
+        Exp::History(Box::new(History { state, init, index, size: size.clone(), body }))
+    }
+}
+
+/// The variables of costly statements that `first` needs, and from which `second` can begin; and which statements it then
+/// needs.
+fn shared(cx: &Reverse, statements: &[Statement], first: &[Exp], second: &[Exp], i: Var) -> (Vec<Var>, FxHashSet<usize>) {
+    let place: FxHashMap<Var, usize> = statements.iter().enumerate().flat_map(|(k, (vars, _))| vars.iter().map(move |v| (*v, k))).collect();
+    let walk = |roots: &[Exp], stop: &mut dyn FnMut(Var) -> bool| {
+        let mut seen: FxHashSet<Var> = FxHashSet::default();
+        let mut through: FxHashSet<usize> = FxHashSet::default();
+        let mut pending: Vec<Var> = roots.iter().flat_map(Exp::free_vars).collect();
+        while let Some(v) = pending.pop() {
+            if seen.insert(v) && place.contains_key(&v) && !stop(v) && through.insert(place[&v]) {
+                pending.extend(statements[place[&v]].1.free_vars());
+            }
+        }
+        (seen, through)
+    };
+    let (of_first, by_first) = walk(first, &mut |_| false);
+    let local = |s: &Size| {
+        let mut vars = vec![];
+        s.variables(&mut vars);
+        vars.iter().any(|w| *w == i || place.contains_key(w))
+    };
+    let mut found = vec![];
+    let (_, redone) = walk(second, &mut |v| {
+        let statement = &statements[place[&v]].1;
+        let outside = !cx.vars.ty(v).shape().iter().any(local);
+        // What an inner history carries is of its steps. Other statements may yield adjoints of whole arrays, which are not
+        // kept for each step.
+        let kept = of_first.contains(&v) || (matches!(statement, Exp::History(_)) && by_first.contains(&place[&v]));
+        let stops = kept && outside && !costs_nothing(cx.vars, statement);
+        if stops {
+            found.push(v);
+        }
+        stops
+    });
+    // A statement is done again whole or not at all.
+    found.retain(|v| !redone.contains(&place[v]));
+    found.sort();
+    (found, redone)
 }
 
 fn parts(exp: Exp) -> Vec<Exp> {

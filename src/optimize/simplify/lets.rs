@@ -155,7 +155,7 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
             Ok(lets(bindings, body))
         }
         // A read that cannot fail is as good as the variable, and shows what is read.
-        Exp::Index(..) if matches!(ty, Type::Scalar(_)) && costs_nothing(cx.vars, &value) && total(cx, &value) => {
+        Exp::Index(..) if matches!(ty, Type::Scalar(_)) && costs_nothing(cx.vars, &value) && !has_loop(&value) && total(cx, &value) => {
             Ok(replace(cx, value, body))
         }
         Exp::Singleton(places, part, _)
