@@ -200,7 +200,7 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
 
 /// Whether the expression runs loops, even if they cost no operation.
 fn has_loop(exp: &Exp) -> bool {
-    let mut found = matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_));
+    let mut found = matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
     exp.for_each_child(&mut |e| found = found || has_loop(e));
     found
 }
