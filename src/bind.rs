@@ -253,7 +253,7 @@ impl Binder<'_> {
 /// The name most like the one that was meant, if any is near.
 pub fn nearest<'a>(meant: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = meant.chars().count();
-    let limit = (1 + length / 4).min(length.saturating_sub(1));
+    let limit = (1 + length / 3).min(length / 2);
     names.into_iter().map(|name| (edit_distance(meant, name), name)).filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, n)| n)
 }
 

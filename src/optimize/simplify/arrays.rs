@@ -198,9 +198,13 @@ fn generate(cx: &mut Context, i: Var, size: Size, body: Exp) -> Rewrite {
             }
         }
     }
-    // A row of zeros but for one place is a bracket.
+    // A row of zeros but for one place is a bracket, as in the identity matrix. One and the same place of all rows stays:
+    // what adds such rows touches that place alone, where a bracket would be asked at all places.
     if let Exp::Singleton(places, value, site) = body {
         let (key, axis) = places[0].clone();
+        if !key.mentions(i) {
+            return Err(for_(i, size, Exp::Singleton(places, value, site)));
+        }
         cx.facts.enter_for(i, &size);
         let known = never_fails(cx, &key) && cx.facts.in_range(&key, &axis);
         cx.facts.reset(mark);
