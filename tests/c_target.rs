@@ -263,16 +263,15 @@ fn several_loops_share_a_total() {
     );
 }
 
-/// A band of three added at each of many places: the time is that of the band, not that of the rows.
+/// A band of three added at each of many places: the loop runs over the band, not over the row with a condition in it.
 #[test]
-fn narrow_bands_take_little_time() {
+fn narrow_bands_are_added_where_they_are() {
     let text = "def band(x: [n]f64, w: [m]f64) -> [n + m]f64 = sum j in 0..n. let v = sin(x[j]); sum d in 0..m. {j + d -> v * w[d]}";
     let program = check(&parse(0, text).0).0;
     let prepared = prepare(&program, FunctionId(0), None);
     let compiled = runtime::compile(&prepared, FunctionId(0), Options::default()).unwrap();
     let floats = |n: usize| Value::Array(iverson::value::Array { shape: vec![n], data: Data::F64(vec![0.5; n]) });
-    let start = std::time::Instant::now();
-    let result = compiled.call(&[floats(1 << 20), floats(3)], 1).unwrap();
-    assert!(start.elapsed().as_secs() < 30, "it took {:?}", start.elapsed());
+    assert!(!compiled.c_source.contains("if (0 <="), "{}", compiled.c_source);
+    let result = compiled.call(&[floats(1 << 12), floats(3)], 1).unwrap();
     assert_eq!(result.floats()[2..5], [3.0 * 0.5 * 0.5f64.sin(); 3]);
 }
