@@ -76,7 +76,7 @@ fn sums_of_tuples_are_tuples_of_sums() {
     let e = at(x, &[i.into()]);
     let keyed = singleton(vec![(i.into(), b.n())], mul(e.clone(), e.clone()), Site::default());
     let body = sum(i, i64(0), b.n.into(), Exp::Tuple(vec![e, keyed]));
-    b.define("f", &[x], Type::Tuple(vec![Type::F64, vector(b.n())]), body);
+    b.define("f", &[x], Type::tuple(vec![Type::F64, vector(b.n())]), body);
     let result = Value::Tuple(vec![Value::from(5.0), floats(&[4.0, 9.0])]);
     assert_eq!(b.run(&[floats(&[2.0, 3.0])]), Ok((result, counts(4, 2, 0))));
     let empty = Value::Tuple(vec![Value::from(0.0), floats(&[])]);
@@ -126,7 +126,7 @@ fn a_history_holds_every_state() {
     let init = Exp::Tuple(vec![f64(1.0), f64(0.0)]);
     let history = Exp::History(Box::new(History { state: vec![p, q], init, index: i, size: b.n(), body }));
     let length = b.n().add(&Size::constant(1));
-    b.define("f", &[x], Type::Tuple(vec![vector(length.clone()), vector(length)]), history);
+    b.define("f", &[x], Type::tuple(vec![vector(length.clone()), vector(length)]), history);
     let result = Value::Tuple(vec![floats(&[1.0, 2.0, 6.0]), floats(&[0.0, 1.0, 3.0])]);
     assert_eq!(b.run(&[floats(&[2.0, 3.0])]), Ok((result, counts(2, 2, 0))));
     let start = Value::Tuple(vec![floats(&[1.0]), floats(&[0.0])]);

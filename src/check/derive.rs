@@ -238,7 +238,7 @@ impl Deriving<'_> {
     }
 
     fn result_tangent(&self, f: FunctionId) -> Type {
-        self.program.function(f).result.tangent().unwrap_or(Type::Tuple(vec![]))
+        self.program.function(f).result.tangent().unwrap_or(Type::tuple(vec![]))
     }
 
     /// A function for `differentiate` to define; `wrt` ascending.
@@ -271,7 +271,7 @@ impl Deriving<'_> {
                 tuple_type(tangents)
             }
         };
-        self.add(name, header.sizes, header.params, Type::Tuple(vec![value, second]), wanted, f)
+        self.add(name, header.sizes, header.params, Type::tuple(vec![value, second]), wanted, f)
     }
 
     /// `jvp_f`; where `wrt` is not ascending, a function that takes the tangents in its order.

@@ -126,7 +126,7 @@ impl<'a> Checker<'a> {
             })
             .collect();
         let types: Option<Vec<Type>> = found.iter().map(|f| f.ty.clone()).collect();
-        Typed { exp: Exp::Tuple(found.into_iter().map(|f| f.exp).collect()), ty: types.map(Type::Tuple) }
+        Typed { exp: Exp::Tuple(found.into_iter().map(|f| f.exp).collect()), ty: types.map(Type::tuple) }
     }
 
     /// `[a, b, c]`, all of one type. An array of tuples is a tuple of arrays.

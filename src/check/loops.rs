@@ -71,7 +71,7 @@ impl Checker<'_> {
             self.report(Diagnostic::error(array.span, text).note("take the tuple apart and update each array"));
             return Typed::poison();
         }
-        let rest = ty.without_axes(keys.len()).unwrap_or(Type::Tuple(vec![]));
+        let rest = ty.without_axes(keys.len()).unwrap_or(Type::tuple(vec![]));
         let parts: Vec<Size> = keys.iter().filter_map(|k| if let Key::Part(_, size) = k { Some(size.clone()) } else { None }).collect();
         let want = parts.iter().rev().fold(rest, |ty, size| ty.with_axis(size));
         let value = self.check(value, &want, |c, d| d.label(array.span, format!("a place of `{}` is written", c.describe(&ty))));

@@ -219,7 +219,7 @@ impl<'a> Checker<'a> {
             name: definition.name.text.clone(),
             sizes,
             params,
-            result: result.unwrap_or(Type::Tuple(vec![])),
+            result: result.unwrap_or(Type::tuple(vec![])),
             body: Body::Exp(Exp::Tuple(vec![])),
             span: definition.span,
         });

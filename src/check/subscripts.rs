@@ -99,7 +99,7 @@ impl<'a> Checker<'a> {
     }
 
     fn read(&mut self, array: Exp, ty: Type, mut keys: Vec<Key>, span: Span) -> Typed {
-        let rest = ty.without_axes(keys.len()).unwrap_or(Type::Tuple(vec![]));
+        let rest = ty.without_axes(keys.len()).unwrap_or(Type::tuple(vec![]));
         let parts: Vec<Size> = keys
             .iter()
             .filter_map(|k| match k {

@@ -77,7 +77,7 @@ pub fn tuple(mut parts: Vec<Exp>) -> Exp {
     if parts.len() == 1 { parts.pop().unwrap() } else { Exp::Tuple(parts) }
 }
 pub fn tuple_type(mut parts: Vec<Type>) -> Type {
-    if parts.len() == 1 { parts.pop().unwrap() } else { Type::Tuple(parts) }
+    if parts.len() == 1 { parts.pop().unwrap() } else { Type::tuple(parts) }
 }
 
 /// Nested lets around a body, the first binding outermost.

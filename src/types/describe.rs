@@ -3,17 +3,34 @@
 //! Variables are only numbers here; the caller gives their names.
 
 use super::size::Atom;
-use super::{Size, Type, Var};
+use super::{Parts, Size, Type, Var};
 
 impl Type {
     pub fn describe(&self, name: &dyn Fn(Var) -> String) -> String {
         match self {
             Type::Scalar(s) => s.name().to_string(),
             Type::Array(shape, s) => format!("{}{}", describe_shape(shape, name), s.name()),
-            Type::Tuple(parts) => {
-                format!("({})", parts.iter().map(|t| t.describe(name)).collect::<Vec<_>>().join(", "))
-            }
+            Type::Tuple(parts) => match parts.name() {
+                Some(declared) => declared.to_string(),
+                None => describe_parts(parts, &|t| t.describe(name)),
+            },
         }
+    }
+
+    /// With the fields of records of declared types: where the name does not tell enough.
+    pub fn describe_fully(&self, name: &dyn Fn(Var) -> String) -> String {
+        match self {
+            Type::Scalar(_) | Type::Array(..) => self.describe(name),
+            Type::Tuple(parts) => describe_parts(parts, &|t| t.describe_fully(name)),
+        }
+    }
+}
+
+fn describe_parts(parts: &Parts, describe: &dyn Fn(&Type) -> String) -> String {
+    let types = parts.iter().map(describe);
+    match parts.fields() {
+        None => format!("({})", types.collect::<Vec<_>>().join(", ")),
+        Some(fields) => format!("{{{}}}", fields.iter().zip(types).map(|(f, t)| format!("{f}: {t}")).collect::<Vec<_>>().join(", ")),
     }
 }
 
@@ -74,7 +91,7 @@ mod tests {
         assert_eq!(show(&Size::constant(-4)), "-4");
         assert_eq!(show(&Size::default()), "0");
         assert_eq!(show(&n.add(&Size::constant(1)).div(&Size::constant(2))), "((n + 1) div 2)");
-        let ty = Type::Tuple(vec![Type::F64, Type::Array(vec![n, m], Scalar::I64)]);
+        let ty = Type::tuple(vec![Type::F64, Type::Array(vec![n, m], Scalar::I64)]);
         assert_eq!(ty.describe(&name), "(f64, [n, m]i64)");
     }
 }

@@ -1,11 +1,13 @@
-//! Types: scalars, arrays with symbolic sizes, tuples.
+//! Types: scalars, arrays with symbolic sizes, tuples; records, which are tuples whose parts have names.
 //!
 //! An array's elements are scalars: an array of tuples *is* a tuple of arrays (`for i. (a, b)` has type
 //! `([n]A, [n]B)`), so pairs never sit inside storage.
 
 pub mod describe;
+pub mod parts;
 pub mod size;
 
+pub use parts::Parts;
 pub use size::{Size, Var};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,7 +80,8 @@ pub enum Type {
     Scalar(Scalar),
     /// At least one axis.
     Array(Vec<Size>, Scalar),
-    Tuple(Vec<Type>),
+    /// A record has names for its parts; in the IR none has.
+    Tuple(Parts),
 }
 
 impl Type {
@@ -91,6 +94,10 @@ impl Type {
         if shape.is_empty() { Type::Scalar(scalar) } else { Type::Array(shape, scalar) }
     }
 
+    pub fn tuple(parts: Vec<Type>) -> Type {
+        Type::Tuple(parts.into())
+    }
+
     /// `[size]self`: one more axis in front; a tuple gets it in every part.
     pub fn with_axis(&self, size: &Size) -> Type {
         match self {
@@ -100,7 +107,7 @@ impl Type {
                 axes.extend(shape.iter().cloned());
                 Type::Array(axes, *s)
             }
-            Type::Tuple(parts) => Type::Tuple(parts.iter().map(|t| t.with_axis(size)).collect()),
+            Type::Tuple(parts) => Type::Tuple(parts.map(|t| t.with_axis(size))),
         }
     }
 
@@ -109,7 +116,7 @@ impl Type {
         match self {
             Type::Scalar(_) => (count == 0).then(|| self.clone()),
             Type::Array(shape, s) => (count <= shape.len()).then(|| Type::array(shape[count..].to_vec(), *s)),
-            Type::Tuple(parts) => parts.iter().map(|t| t.without_axes(count)).collect::<Option<_>>().map(Type::Tuple),
+            Type::Tuple(parts) => parts.try_map(|t| t.without_axes(count)).map(Type::Tuple),
         }
     }
 
@@ -136,19 +143,36 @@ impl Type {
         }
     }
 
-    /// The type of tangents and adjoints: the float parts alone. A tuple of which one part is left is that part;
-    /// `None` where nothing is left.
+    /// The type of tangents and adjoints: the float parts alone. A tuple of which one part is left is that part, but
+    /// a record stays a record; `None` where nothing is left.
     pub fn tangent(&self) -> Option<Type> {
         match self {
             Type::Scalar(s) | Type::Array(_, s) => s.is_float().then(|| self.clone()),
             Type::Tuple(parts) => {
-                let mut left: Vec<Type> = parts.iter().filter_map(Type::tangent).collect();
-                match left.len() {
-                    0 => None,
-                    1 => left.pop(),
+                let left = parts.tangents();
+                match (left.len(), left.fields()) {
+                    (0, _) => None,
+                    (1, None) => left.into_iter().next(),
                     _ => Some(Type::Tuple(left)),
                 }
             }
+        }
+    }
+
+    /// The type without names of fields, as the IR has it: a record of one field is that field.
+    pub fn erased(&self) -> Type {
+        match self {
+            Type::Scalar(_) | Type::Array(..) => self.clone(),
+            Type::Tuple(parts) if parts.len() == 1 => parts[0].erased(),
+            Type::Tuple(parts) => Type::Tuple(parts.iter().map(Type::erased).collect()),
+        }
+    }
+
+    /// Whether there is a record anywhere in the type.
+    pub fn has_record(&self) -> bool {
+        match self {
+            Type::Scalar(_) | Type::Array(..) => false,
+            Type::Tuple(parts) => parts.fields().is_some() || parts.iter().any(Type::has_record),
         }
     }
 
@@ -156,7 +180,7 @@ impl Type {
         match self {
             Type::Scalar(_) => self.clone(),
             Type::Array(shape, s) => Type::Array(shape.iter().map(f).collect(), *s),
-            Type::Tuple(parts) => Type::Tuple(parts.iter().map(|t| t.map_sizes(f)).collect()),
+            Type::Tuple(parts) => Type::Tuple(parts.map_sizes(f)),
         }
     }
 }

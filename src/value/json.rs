@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn reads_back_what_it_writes() {
         let n = |k| Size::var(Var(k));
-        let ty = Type::Tuple(vec![Type::Array(vec![n(0), n(1)], Scalar::F64), Type::I64, Type::Array(vec![n(0)], Scalar::Bool)]);
+        let ty = Type::tuple(vec![Type::Array(vec![n(0), n(1)], Scalar::F64), Type::I64, Type::Array(vec![n(0)], Scalar::Bool)]);
         let v = Value::Tuple(vec![
             Array::f64(vec![2, 3], vec![0.1, 5e-324, 1.7976931348623157e308, f64::INFINITY, -1.0 / 3.0, f64::NEG_INFINITY]).into(),
             i64::MAX.into(),

@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(convert("1_000.5", &Type::F64), Ok(1000.5.into()));
         assert_eq!(convert("-inf", &Type::F64), Ok(f64::NEG_INFINITY.into()));
         assert_eq!(convert("true", &Type::BOOL), Ok(true.into()));
-        let tuple = Type::Tuple(vec![Type::F64, f1.clone()]);
+        let tuple = Type::tuple(vec![Type::F64, f1.clone()]);
         let wanted = Value::Tuple(vec![1.0.into(), vec![2.0, 3.0].into()]);
         assert_eq!(convert("(1.0,[2,3])", &tuple), Ok(wanted.clone()));
         assert_eq!(convert("[1.0,[2,3]]", &tuple), Ok(wanted));

@@ -303,7 +303,7 @@ impl Writer {
         result
     }
     fn tuple(&mut self, parts: &[Type], depth: usize) -> Exp {
-        let ty = Type::Tuple(parts.to_vec());
+        let ty = Type::tuple(parts.to_vec());
         let numeric = parts.iter().all(is_numeric);
         // A tuple of arrays that share their first axis is an array of tuples.
         let axis = parts.iter().map(|t| t.shape().first()).collect::<Option<Vec<_>>>().filter(|a| a.windows(2).all(|p| p[0] == p[1]));
