@@ -3,6 +3,7 @@
 //! `Sources` holds the texts that spans point into; `render` draws diagnostics over them.
 
 use ariadne::{Color, Config, IndexType, Report, ReportKind};
+use std::borrow::Cow;
 use std::fmt;
 
 /// A stretch of source text, in bytes. `source` numbers the text: 0 is the user's file.
@@ -73,7 +74,7 @@ impl Diagnostic {
 /// The texts that are compiled together, in the order in which `Span::source` numbers them.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    files: Vec<(String, String)>,
+    files: Vec<(String, Cow<'static, str>)>,
 }
 
 impl Sources {
@@ -83,11 +84,11 @@ impl Sources {
 
     /// One text alone, as source 0.
     pub fn single(name: impl Into<String>, text: impl Into<String>) -> Sources {
-        Sources { files: vec![(name.into(), text.into())] }
+        Sources { files: vec![(name.into(), Cow::Owned(text.into()))] }
     }
 
     /// Adds a text and returns its number.
-    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> u32 {
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<Cow<'static, str>>) -> u32 {
         self.files.push((name.into(), text.into()));
         self.files.len() as u32 - 1
     }
@@ -144,7 +145,7 @@ const MAX_DRAWN: usize = 50;
 
 /// Draws the diagnostics one after another, in the order given. Without colour the result is plain text.
 pub fn render(diagnostics: &[Diagnostic], sources: &Sources, color: bool) -> String {
-    let mut drawn = Drawn { sources, texts: sources.files.iter().map(|(_, text)| ariadne::Source::from(text.as_str())).collect() };
+    let mut drawn = Drawn { sources, texts: sources.files.iter().map(|(_, text)| ariadne::Source::from(text.as_ref())).collect() };
     let mut bytes = Vec::new();
     for diagnostic in diagnostics.iter().take(MAX_DRAWN) {
         let known = |label: &&Label| (label.span.source as usize) < sources.files.len();

@@ -435,3 +435,18 @@ fn a_closed_pipe_is_no_error() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     assert!(output.status.success());
 }
+
+#[test]
+fn functions_of_the_library_are_called_and_suggested() {
+    let folder = Folder::new();
+    let run = |function: &str| folder.run(&["run", "p.iv", function, "x=[3,1,2]"]);
+    assert_eq!(run("sort").out, "[1, 2, 3]\n");
+    run("sorrt").fails(&["no function `sorrt`", "did you mean `sort`?"]);
+    // What is the library's own is no function of a program.
+    run("_before").fails(&["no function `_before`"]);
+    // A definition of the file comes first, also where the library has it.
+    assert_eq!(folder.run(&["run", "p.iv", "dot", "x=[1,2]", "y=[3,4]"]).out, "11\n");
+    folder.write("uses.iv", "def f(x: [n]f64) -> f64 = sum i. sort(x)[i]");
+    let checked = folder.run(&["check", "uses.iv"]);
+    assert_eq!((checked.out.as_str(), checked.err.as_str()), ("uses.iv: 1 definition checked\n", ""));
+}

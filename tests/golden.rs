@@ -22,9 +22,10 @@ use harness::derivatives::Modes;
 use harness::stages::{Stages, Target};
 use harness::{load, read};
 use iverson::check::{self, DerivativeKind};
-use iverson::diagnostic::{Sources, render};
+use iverson::diagnostic::render;
 use iverson::ir::print::print_function;
 use iverson::ir::{FunctionId, Program};
+use iverson::library;
 use iverson::pipeline;
 use iverson::value::{Value, literal, print, tree::Wanted};
 use std::collections::HashMap;
@@ -151,11 +152,11 @@ impl Subject {
     }
 
     fn error(&self) -> Result<String, String> {
-        let (_, diagnostics) = read(&self.text);
-        if diagnostics.is_empty() {
+        let read = read(&self.text);
+        if read.diagnostics.is_empty() {
             return Err("the program has no errors".to_string());
         }
-        Ok(render(&diagnostics, &Sources::single("golden.iv", &self.text), false))
+        Ok(render(&read.diagnostics, &read.sources, false))
     }
 
     fn call(&mut self, command: &str) -> Result<String, String> {
@@ -173,7 +174,7 @@ impl Subject {
         match stages.call(&call.args, Target::Compiled)? {
             Ok((value, _)) => Err(format!("the call gives {}", shown(&value))),
             Err(_) if stages.value_after_all(&call.args).is_some() => Err("after all passes, the call fails no more".to_string()),
-            Err(failure) => Ok(render(&[failure.diagnostic()], &Sources::single("golden.iv", text), false)),
+            Err(failure) => Ok(render(&[failure.diagnostic()], &library::sources("golden.iv", text), false)),
         }
     }
 

@@ -66,7 +66,7 @@ impl Checker<'_> {
     }
     fn similar_function(&self, name: &str) -> Option<String> {
         let built_in = crate::scalar::Op::functions().map(|op| op.name()).chain(DERIVATIVE_OPERATORS);
-        closest(name, self.functions.keys().copied().chain(built_in))
+        closest(name, self.functions.keys().copied().chain(built_in).chain(crate::library::names()))
     }
 }
 

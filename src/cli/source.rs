@@ -1,13 +1,13 @@
-//! A program's file: read, parsed and checked.
+//! A program's file: read and checked, together with what it uses of the library.
 
 use super::failure::{Failure, draw};
 use super::options::Subject;
 use super::output;
 use iverson::bind::nearest;
-use iverson::check;
-use iverson::diagnostic::{Severity, Sources};
+use iverson::diagnostic::Sources;
 use iverson::ir::{FunctionId, Program};
-use iverson::syntax;
+use iverson::library;
+use iverson::load::load;
 use iverson::value::Error;
 use iverson::value::npy::reason;
 use std::io::Write;
@@ -16,44 +16,46 @@ use std::path::Path;
 pub struct Source {
     pub sources: Sources,
     pub program: Program,
-    /// How many functions the file defines; those after them are derived.
+    /// How many functions the file defines; those after them are the library's, and derived.
     pub defined: usize,
 }
 
 impl Source {
     /// Prints warnings; errors are the failure.
     pub fn load(path: &Path) -> Result<Source, Failure> {
-        let bytes = std::fs::read(path).map_err(|e| Failure::message(format!("cannot read {}: {}", path.display(), reason(&e))))?;
-        let text = String::from_utf8(bytes).map_err(|_| Failure::message(format!("{} is not text", path.display())))?;
-        let (module, mut diagnostics) = syntax::parse(0, &text);
-        let sources = Sources::single(path.display().to_string(), text);
-        let wrong = |ds: &[_]| ds.iter().any(|d: &iverson::diagnostic::Diagnostic| d.severity == Severity::Error);
-        if wrong(&diagnostics) {
-            return Err(Failure::diagnostics(&diagnostics, &sources));
-        }
-        let (program, more) = check::check(&module);
-        diagnostics.extend(more);
-        if wrong(&diagnostics) {
-            return Err(Failure::diagnostics(&diagnostics, &sources));
-        }
-        if !diagnostics.is_empty() {
-            let _ = std::io::stderr().write_all(draw(&diagnostics, &sources).as_bytes());
-        }
-        Ok(Source { sources, program, defined: module.definitions.len() })
+        Source::load_with(path, &[])
     }
 
-    /// The file and the function of a command.
+    /// The same, with definitions of the library that the file need not use.
+    fn load_with(path: &Path, wanted: &[&str]) -> Result<Source, Failure> {
+        let bytes = std::fs::read(path).map_err(|e| Failure::message(format!("cannot read {}: {}", path.display(), reason(&e))))?;
+        let text = String::from_utf8(bytes).map_err(|_| Failure::message(format!("{} is not text", path.display())))?;
+        let loaded = load(&path.display().to_string(), &text, wanted);
+        match (loaded.has_errors(), loaded.program) {
+            (false, Some(program)) => {
+                if !loaded.diagnostics.is_empty() {
+                    let _ = std::io::stderr().write_all(draw(&loaded.diagnostics, &loaded.sources).as_bytes());
+                }
+                Ok(Source { sources: loaded.sources, program, defined: loaded.defined })
+            }
+            _ => Err(Failure::diagnostics(&loaded.diagnostics, &loaded.sources)),
+        }
+    }
+
+    /// The file and the function of a command, which is the file's or the library's.
     pub fn subject(subject: &Subject) -> Result<(Source, FunctionId), Failure> {
-        let source = Source::load(&subject.file)?;
-        let names: Vec<&str> = source.program.functions[..source.defined].iter().map(|f| f.name.as_str()).collect();
-        if let Some(k) = names.iter().position(|n| *n == subject.function) {
-            return Ok((source, FunctionId(k as u32)));
+        let source = Source::load_with(&subject.file, &[&subject.function])?;
+        let own: Vec<&str> = source.program.functions[..source.defined].iter().map(|f| f.name.as_str()).collect();
+        let of_library = || library::names().any(|name| name == subject.function);
+        let found = own.iter().position(|n| *n == subject.function).map(|k| FunctionId(k as u32));
+        if let Some(id) = found.or_else(|| source.program.find(&subject.function).filter(|_| of_library())) {
+            return Ok((source, id));
         }
         let error = Error::new(format!("no function `{}` in {}", subject.function, subject.file.display()));
-        Err(Failure::Message(match nearest(&subject.function, names.iter().copied()) {
+        Err(Failure::Message(match nearest(&subject.function, own.iter().copied().chain(library::names())) {
             Some(name) => error.note(format!("did you mean `{name}`?")),
-            None if names.is_empty() => error.note("the file defines no function"),
-            None => error.note(format!("the file defines {}", quoted(&names))),
+            None if own.is_empty() => error.note("the file defines no function"),
+            None => error.note(format!("the file defines {}", quoted(&own))),
         }))
     }
 }

@@ -166,19 +166,19 @@ impl Emitter<'_> {
             self.line("int64_t end = 0;");
             for (k, slot) in kernel.arena.iter().enumerate() {
                 let start = slot.behind.iter().fold("0".to_string(), |start, s| match start.as_str() {
-                    "0" => format!("end_{s}"),
-                    _ => format!("iv_int_max({start}, end_{s})"),
+                    "0" => format!("end{s}"),
+                    _ => format!("iv_int_max({start}, end{s})"),
                 });
                 line!(self, "slot[{k}] = {start};");
                 let size = format!("iv_slot_bytes({}, sizeof({}))", self.saturating(&slot.count), type_name(slot.scalar));
                 match &slot.copies {
-                    None => line!(self, "const int64_t end_{k} = iv_saturating_add(slot[{k}], {size});"),
+                    None => line!(self, "const int64_t end{k} = iv_saturating_add(slot[{k}], {size});"),
                     Some(chunks) => {
                         let chunks = self.chunks(chunks);
-                        line!(self, "const int64_t end_{k} = iv_saturating_add(slot[{k}], iv_saturating_mul({chunks}, {size}));")
+                        line!(self, "const int64_t end{k} = iv_saturating_add(slot[{k}], iv_saturating_mul({chunks}, {size}));")
                     }
                 }
-                line!(self, "end = iv_int_max(end, end_{k});");
+                line!(self, "end = iv_int_max(end, end{k});");
             }
             self.line("(void)sizes, (void)inputs;");
             self.line("return end;");

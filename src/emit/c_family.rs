@@ -1,6 +1,7 @@
 //! What C and its relatives share: names, types, literals and expressions.
 //!
-//! A name is the user's, with a number behind it (`x_1`), so that it can be no keyword, macro or function of a library.
+//! A name is the user's, with an underscore and a number behind it (`x_1`), so that it can be no keyword, macro or function
+//! of a library, and none of the names that emitted code has for itself, which do not end so (`chunk1`).
 
 use crate::loops::{Buffer, Expr, Kernel, Local};
 use crate::scalar::{Formula, Op};

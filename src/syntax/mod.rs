@@ -1,7 +1,9 @@
-//! Text to syntax tree: `lexer` cuts the text into tokens, `parser` builds the tree of `ast` from them.
+//! Text to syntax tree: `lexer` cuts the text into tokens, `parser` builds the tree of `ast` from them;
+//! `names` finds what a definition takes from outside.
 
 pub mod ast;
 pub mod lexer;
+pub mod names;
 pub mod parser;
 
 pub use parser::{parse, parse_expression};

@@ -10,33 +10,26 @@ pub mod derivatives;
 pub mod stages;
 
 use iverson::bind;
-use iverson::check;
-use iverson::diagnostic::{Diagnostic, Severity, Sources, render};
+use iverson::diagnostic::render;
 use iverson::ir::equal::equal_up_to_renaming;
 use iverson::ir::print::print_program;
 use iverson::ir::verify::verify;
 use iverson::ir::{FunctionId, Program};
-use iverson::syntax;
+use iverson::load::Loaded;
 use iverson::value::Value;
 
 /// The checked program of a text, or its rendered diagnostics.
 pub fn load(text: &str) -> Result<Program, String> {
-    let (program, diagnostics) = read(text);
-    match diagnostics.iter().any(|d| d.severity == Severity::Error) {
-        true => Err(render(&diagnostics, &Sources::single("golden.iv", text), false)),
-        false => Ok(program.expect("a text without errors is a program")),
+    let loaded = read(text);
+    match loaded.has_errors() {
+        true => Err(render(&loaded.diagnostics, &loaded.sources, false)),
+        false => Ok(loaded.program.expect("a text without errors is a program")),
     }
 }
 
 /// All diagnostics of a text, and the program if it could be checked.
-pub fn read(text: &str) -> (Option<Program>, Vec<Diagnostic>) {
-    let (module, mut diagnostics) = syntax::parse(0, text);
-    if diagnostics.iter().any(|d| d.severity == Severity::Error) {
-        return (None, diagnostics);
-    }
-    let (program, more) = check::check(&module);
-    diagnostics.extend(more);
-    (Some(program), diagnostics)
+pub fn read(text: &str) -> Loaded {
+    iverson::load::load("golden.iv", text, &[])
 }
 
 /// The program verifies, and its print reads back as the same program.

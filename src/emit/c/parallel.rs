@@ -16,26 +16,26 @@ impl Emitter<'_> {
         let fails = l.body.iter().any(can_fail);
         let calls = fails || l.body.iter().any(has_gemm);
         let chunks = self.chunks(&p.chunks);
-        line!(self, "const int64_t chunks_{n} = {chunks};");
+        line!(self, "const int64_t chunks{n} = {chunks};");
         for (total, _) in &totals {
             let name = self.names.local(*total);
-            line!(self, "{} {name}_parts_{n}[{}];", type_name(self.names.kernel.local(*total).scalar), p.chunks.most);
+            line!(self, "{} {name}_parts{n}[{}];", type_name(self.names.kernel.local(*total).scalar), p.chunks.most);
         }
         for private in &p.private {
             let (name, ty) = (self.names.buffer(private.buffer), type_name(self.names.kernel.buffer(private.buffer).scalar));
-            line!(self, "{ty} *const {name}_shared_{n} = {name};");
+            line!(self, "{ty} *const {name}_shared{n} = {name};");
         }
         if calls {
             line!(self, "const iv_context *const context_{n} = context;");
         }
         if fails {
-            line!(self, "iv_failure failure_{n} = {{0}};");
+            line!(self, "iv_failure failure{n} = {{0}};");
         }
         line!(
             self,
-            "#pragma omp parallel for schedule(dynamic, 1) num_threads(iv_threads(context, chunks_{n})) if (iv_threads(context, chunks_{n}) > 1)"
+            "#pragma omp parallel for schedule(dynamic, 1) num_threads(iv_threads(context, chunks{n})) if (iv_threads(context, chunks{n}) > 1)"
         );
-        line!(self, "for (int64_t chunk_{n} = 0; chunk_{n} < chunks_{n}; chunk_{n}++) {{");
+        line!(self, "for (int64_t chunk{n} = 0; chunk{n} < chunks{n}; chunk{n}++) {{");
         self.depth += 1;
         self.chunk(l, p, &totals, n, fails, calls);
         self.depth -= 1;
@@ -43,7 +43,7 @@ impl Emitter<'_> {
         if fails {
             line!(
                 self,
-                "if (failure_{n}.code) {{ status = iv_fail(context, failure_{n}.code, failure_{n}.a, failure_{n}.b, failure_{n}.site); goto {}; }}",
+                "if (failure{n}.code) {{ status = iv_fail(context, failure{n}.code, failure{n}.a, failure{n}.b, failure{n}.site); goto {}; }}",
                 self.end
             );
         }
@@ -66,25 +66,25 @@ impl Emitter<'_> {
         for private in &p.private {
             let (name, parts) = (self.names.buffer(private.buffer).to_string(), self.names.buffer(private.parts).to_string());
             let (ty, count) = (type_name(kernel.buffer(private.buffer).scalar), self.names.at_level(&private.count, UNARY));
-            line!(self, "{ty} *{name} = chunk_{n} == 0 ? {name}_shared_{n} : {parts} + (chunk_{n} - 1) * {count};");
-            line!(self, "if (chunk_{n} > 0) memset({name}, 0, sizeof({ty}) * {count});");
+            line!(self, "{ty} *{name} = chunk{n} == 0 ? {name}_shared{n} : {parts} + (chunk{n} - 1) * {count};");
+            line!(self, "if (chunk{n} > 0) memset({name}, 0, sizeof({ty}) * {count});");
         }
-        let bound = |chunk: &str| format!("iv_chunk_start({}, {}, chunks_{n}, {chunk})", self.e(&l.lo), self.e(&l.hi));
-        let (start, end) = (bound(&format!("chunk_{n}")), bound(&format!("chunk_{n} + 1")));
-        line!(self, "const int64_t start_{n} = {start}, end_{n} = {end};");
+        let bound = |chunk: &str| format!("iv_chunk_start({}, {}, chunks{n}, {chunk})", self.e(&l.lo), self.e(&l.hi));
+        let (start, end) = (bound(&format!("chunk{n}")), bound(&format!("chunk{n} + 1")));
+        line!(self, "const int64_t start{n} = {start}, end{n} = {end};");
         let outer = std::mem::replace(&mut self.end, format!("iv_chunk_{n}"));
         let index = self.names.local(l.index).to_string();
         if p.vector {
             let clauses = self.reduction_clauses(&l.order);
             line!(self, "#pragma omp simd{clauses}");
         }
-        line!(self, "for (int64_t {index} = start_{n}; {index} < end_{n}; {index}++) {{");
+        line!(self, "for (int64_t {index} = start{n}; {index} < end{n}; {index}++) {{");
         self.block(&l.body);
         self.line("}");
         self.end = outer;
         for (total, _) in totals {
             let name = self.names.local(*total);
-            line!(self, "{name}_parts_{n}[chunk_{n}] = {name};");
+            line!(self, "{name}_parts{n}[chunk{n}] = {name};");
         }
         if fails {
             self.depth -= 1;
@@ -92,7 +92,7 @@ impl Emitter<'_> {
             self.depth += 1;
             self.line("if (status) {");
             self.line("    #pragma omp critical(iverson)");
-            line!(self, "    iv_keep(&failure_{n}, chunk_{n}, context);");
+            line!(self, "    iv_keep(&failure{n}, chunk{n}, context);");
             self.line("}");
         }
     }
@@ -101,7 +101,7 @@ impl Emitter<'_> {
     fn combine(&mut self, p: &Parallel, totals: &[(Local, Combine)], n: usize) {
         for (total, combine) in totals {
             let name = self.names.local(*total).to_string();
-            let part = format!("{name}_parts_{n}[chunk]");
+            let part = format!("{name}_parts{n}[chunk]");
             let float = self.names.kernel.local(*total).scalar == Scalar::F64;
             let combined = match (combine, float) {
                 (Combine::Add, _) => format!("{name} + {part}"),
@@ -113,12 +113,12 @@ impl Emitter<'_> {
                 (Combine::And, _) => format!("{name} && {part}"),
                 (Combine::Or, _) => format!("{name} || {part}"),
             };
-            line!(self, "for (int64_t chunk = 0; chunk < chunks_{n}; chunk++) {name} = {combined};");
+            line!(self, "for (int64_t chunk = 0; chunk < chunks{n}; chunk++) {name} = {combined};");
         }
         for private in &p.private {
             let (name, parts) = (self.names.buffer(private.buffer).to_string(), self.names.buffer(private.parts).to_string());
             let count = self.names.at_level(&private.count, UNARY);
-            line!(self, "for (int64_t chunk = 1; chunk < chunks_{n}; chunk++) {{");
+            line!(self, "for (int64_t chunk = 1; chunk < chunks{n}; chunk++) {{");
             self.line("    #pragma omp simd");
             line!(self, "    for (int64_t k = 0; k < {count}; k++) {name}[k] += {parts}[(chunk - 1) * {count} + k];");
             self.line("}");

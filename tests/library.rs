@@ -1,0 +1,287 @@
+//! The library: its examples hold, its derivatives are right at all sizes, and its reference says what it does.
+//!
+//! Every example is interpreted at every stage and compiled, and its derivatives are checked by duality and
+//! differences (`harness/`). `BLESS=1 cargo test --test library` rewrites results of examples and `docs/library.md`;
+//! `LIBRARY=name` looks at the definitions whose names contain it alone.
+
+mod harness;
+mod reference;
+
+use harness::derivatives::Modes;
+use harness::load;
+use harness::stages::{Stages, Target};
+use iverson::ir::{FunctionId, Program, Type};
+use iverson::syntax::ast::{ExpKind, TypeKind};
+use iverson::types::{Lit, Scalar};
+use iverson::value::{Value, literal, print, tree::Wanted};
+use reference::{Definition, Example, File};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Mutex;
+
+fn bless() -> bool {
+    std::env::var("BLESS").is_ok()
+}
+
+fn chosen(definition: &Definition) -> bool {
+    definition.name.contains(&std::env::var("LIBRARY").unwrap_or_default())
+}
+
+/// Runs over all items in as many threads as there are processors; gives what is wrong.
+fn in_parallel<T: Sync>(items: &[T], check: impl Fn(&T) -> Result<(), String> + Sync) -> Vec<String> {
+    let next = Mutex::new(0);
+    let wrong = Mutex::new(vec![]);
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let at = {
+                        let mut next = next.lock().unwrap();
+                        *next += 1;
+                        *next - 1
+                    };
+                    let Some(item) = items.get(at) else { return };
+                    let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(item)));
+                    let found = found.unwrap_or_else(|_| Err("panicked".to_string()));
+                    wrong.lock().unwrap().extend(found.err().map(|w| (at, w)));
+                }
+            });
+        }
+    });
+    let mut wrong = wrong.into_inner().unwrap();
+    wrong.sort();
+    wrong.into_iter().map(|(_, w)| w).collect()
+}
+
+#[test]
+fn examples_hold() {
+    let files = reference::files();
+    let mut items = vec![];
+    for (k, file) in files.iter().enumerate() {
+        for definition in file.definitions.iter().filter(|d| chosen(d)) {
+            items.extend(definition.examples.iter().map(|example| (k, definition, example)));
+        }
+    }
+    let found: Mutex<HashMap<(usize, usize), String>> = Mutex::new(HashMap::new());
+    let wrong = in_parallel(&items, |(k, definition, example)| {
+        let at = format!("{}:{}: {}", files[*k].path.display(), example.line + 1, example.call);
+        let result = run(&files, definition, example).map_err(|e| format!("{at}\n{e}"))?;
+        if result.trim_end() != example.result.trim_end() && !bless() {
+            return Err(format!("{at}\ngives\n{result}\nbut should give\n{}", example.result));
+        }
+        found.lock().unwrap().insert((*k, example.line), result);
+        Ok(())
+    });
+    if bless() {
+        files.iter().enumerate().for_each(|(k, file)| rewrite(file, k, &found.lock().unwrap()));
+    }
+    assert!(wrong.is_empty(), "{} examples are wrong:\n\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+/// Writes results behind the calls they belong to.
+fn rewrite(file: &File, k: usize, found: &HashMap<(usize, usize), String>) {
+    let mut out = String::new();
+    let mut lines = file.text.lines().enumerate().peekable();
+    while let Some((at, line)) = lines.next() {
+        out += &format!("{line}\n");
+        if let Some(result) = found.get(&(k, at)) {
+            result.trim_end().lines().for_each(|l| out += &format!("-- {}\n", l.trim_end()));
+            while lines.next_if(|(_, l)| l.starts_with("--") && !l.starts_with("-- > ")).is_some() {}
+        }
+    }
+    if out != file.text {
+        std::fs::write(&file.path, out).unwrap();
+    }
+}
+
+/// The example's result, and all that must hold of it. Arguments that are plain values become parameters, by which it is
+/// differentiated; others, such as functions, stay where they are.
+fn run(files: &[File], definition: &Definition, example: &Example) -> Result<String, String> {
+    let (module, _) = iverson::syntax::parse(0, &definition.text);
+    let params = &module.definitions[0].params;
+    let (call, wrong) = iverson::syntax::parse_expression(0, &example.call);
+    if let Some(wrong) = wrong.first() {
+        return Err(wrong.message.clone());
+    }
+    let ExpKind::Call(head, args) = &call.kind else { return Err("an example is a call".to_string()) };
+    let named = matches!(&head.kind, ExpKind::Name(name) if *name == definition.name);
+    if !named || args.len() != params.len() {
+        return Err(format!("an example is a call of `{}` with {} arguments", definition.name, params.len()));
+    }
+    let slice = |s: iverson::diagnostic::Span, text: &str| text[s.start as usize..s.end as usize].to_string();
+    let (mut outer, mut inner, mut values) = (vec![], vec![], vec![]);
+    for (param, arg) in params.iter().zip(args) {
+        let text = slice(arg.value.span, &example.call);
+        match literal::read(&text) {
+            Ok(tree) if !matches!(param.ty.kind, TypeKind::Error) => {
+                outer.push(format!("{}: {}", param.name.text, slice(param.ty.span, &definition.text)));
+                inner.push(param.name.text.clone());
+                values.push(tree);
+            }
+            _ => inner.push(text),
+        }
+    }
+    let mut names = reference::words(&example.call);
+    names.push(definition.name.clone());
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let text =
+        format!("{}def example({}) = {}({})\n", reference::closure(files, &names), outer.join(", "), definition.name, inner.join(", "));
+    let program = load(&text)?;
+    let id = program.find("example").expect("the example is defined");
+    let convert = |(tree, param): (_, &iverson::types::Var)| {
+        let name = |v| program.vars.name(v).to_string();
+        let what = format!("argument `{}`", program.vars.name(*param));
+        Wanted { what: &what, ty: program.vars.ty(*param), name: &name }.convert(tree).map_err(|e| e.message)
+    };
+    let args = values.into_iter().zip(&program.function(id).params).map(convert).collect::<Result<Vec<_>, _>>()?;
+    harness::fits(&program, id, &args)?;
+    let stages = Stages::new(&program, id)?;
+    let (value, _) = stages.call(&args, Target::Compiled)?.map_err(|f| format!("the call fails: {}", f.message))?;
+    if let Some(modes) = Modes::new(&program, id)? {
+        modes.check(&args, Target::Compiled)?;
+    }
+    Ok(shown(&value))
+}
+
+/// Twelve digits: machines differ in the last bits of functions.
+fn shown(value: &Value) -> String {
+    let mut value = value.clone();
+    value.for_each_f64(&mut |x| *x = format!("{x:.11e}").parse().expect("a printed number reads back"));
+    print::pretty(&value, 0)
+}
+
+/// What arguments a function is defined for.
+#[derive(Clone, Copy, PartialEq)]
+enum Domain {
+    /// Numbers of both signs, of any size.
+    Any,
+    /// Positive numbers.
+    Positive,
+    /// Functions as parameters, or numbers that depend on one another: the examples must do.
+    Examples,
+}
+
+fn domain(name: &str) -> Domain {
+    match name {
+        "search_sorted" => Domain::Examples,
+        "cumprod" => Domain::Positive,
+        _ => Domain::Any,
+    }
+}
+
+const SIZES: [i64; 4] = [0, 1, 7, 17];
+
+#[test]
+fn derivatives_are_right_at_all_sizes() {
+    let files = reference::files();
+    let definitions: Vec<&Definition> = files.iter().flat_map(|f| &f.definitions).filter(|d| is_public(d) && chosen(d)).collect();
+    let wrong = in_parallel(&definitions, |definition| {
+        let domain = domain(&definition.name);
+        if domain == Domain::Examples {
+            return Ok(());
+        }
+        let program = load(&reference::closure(&files, &[&definition.name]))?;
+        let id = program.find(&definition.name).expect("it is defined");
+        let stages = Stages::new(&program, id)?;
+        let modes = Modes::new(&program, id)?;
+        for size in SIZES {
+            let args = arguments(&program, id, domain, size)?;
+            let at = |e: String| format!("{} at size {size}: {e}", definition.name);
+            match &modes {
+                Some(modes) => modes.check(&args, Target::Compiled).map(|_| ()).map_err(at)?,
+                None => stages.call(&args, Target::Compiled).map(|_| ()).map_err(at)?,
+            }
+        }
+        Ok(())
+    });
+    assert!(wrong.is_empty(), "{} definitions are wrong:\n\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+/// Irregular numbers for every parameter; sizes that differ are unequal.
+fn arguments(program: &Program, id: FunctionId, domain: Domain, size: i64) -> Result<Vec<Value>, String> {
+    let function = program.function(id);
+    let sizes: HashMap<_, i64> =
+        function.sizes.iter().enumerate().map(|(k, v)| (*v, if size > 1 { size - k as i64 } else { size })).collect();
+    let lookup = |v: iverson::types::Var| sizes.get(&v).copied().or(Some(size));
+    let mut state = 0.3_f64;
+    let mut next = || {
+        state = (state * 997.0 + 0.618).fract();
+        match domain {
+            Domain::Positive => 0.2 + 1.5 * state,
+            Domain::Any | Domain::Examples => 2.6 * state - 1.3,
+        }
+    };
+    let mut args = vec![];
+    for param in &function.params {
+        let ty = program.vars.ty(*param);
+        args.push(match ty {
+            Type::Scalar(Scalar::I64) => Value::Scalar(Lit::I64(size)),
+            ty => {
+                let mut value = Value::zero(ty, &lookup).map_err(|e| e.message)?;
+                value.for_each_f64(&mut |x| *x = next());
+                value
+            }
+        });
+    }
+    Ok(args)
+}
+
+fn is_public(definition: &Definition) -> bool {
+    !definition.name.starts_with('_')
+}
+
+#[test]
+fn the_reference_says_what_the_library_does() {
+    let files = reference::files();
+    for definition in files.iter().flat_map(|f| &f.definitions).filter(|d| is_public(d)) {
+        assert!(!definition.description.is_empty(), "`{}` has no description", definition.name);
+        assert!(!definition.examples.is_empty(), "`{}` has no example", definition.name);
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/library.md");
+    let page = page(&files);
+    if bless() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == page, "docs/library.md is out of date; `BLESS=1 cargo test --test library` writes it");
+}
+
+fn page(files: &[File]) -> String {
+    let mut out = String::from(INTRODUCTION);
+    for file in files {
+        let names: Vec<String> = file.definitions.iter().filter(|d| is_public(d)).map(|d| format!("[`{0}`](#{0})", d.name)).collect();
+        out += &format!("\n- [{}](#{}): {}", file.title, anchor(&file.title), names.join(", "));
+    }
+    out += "\n";
+    for file in files {
+        out += &format!("\n## {}\n", file.title);
+        file.about.iter().for_each(|text| out += &format!("\n{text}\n"));
+        for definition in file.definitions.iter().filter(|d| is_public(d)) {
+            out +=
+                &format!("\n### {}\n\n```text\n{}\n```\n\n{}\n", definition.name, definition.signature, definition.description.join("\n"));
+            out += "\n```text\n";
+            for example in &definition.examples {
+                out += &format!("> {}\n{}\n", example.call, example.result.trim_end());
+            }
+            out += "```\n";
+        }
+    }
+    out
+}
+
+fn anchor(title: &str) -> String {
+    title.to_lowercase().replace(' ', "-").replace(',', "")
+}
+
+const INTRODUCTION: &str = "\
+# The library
+
+These functions are written in Iverson (`library/*.iv`) and are there in every program, without being imported. A program's own
+definitions and variables hide those of the library. All of them can be differentiated, in both modes and repeatedly;
+what is said of derivatives below is about points where there is a choice. The examples are run by the tests.
+
+`iverson run FILE dot x=[1,2] y=[3,4]` calls a function of the library from the command line, whatever the file defines.
+
+This page is made from the comments in `library/`.
+";
