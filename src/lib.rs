@@ -5,6 +5,7 @@
 
 pub mod diagnostic;
 pub mod fault;
+pub mod layout;
 pub mod types;
 pub mod scalar;
 pub mod value;

@@ -1,10 +1,12 @@
 //! The command line, run as a user runs it: results in every form, and calls that are wrong.
 
+mod folder;
+
+use folder::Folder;
 use iverson::value::npz::{Archive, write_file};
 use iverson::value::{Array, Data};
-use serde_json::{Value as Json, json};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use serde_json::json;
+use std::process::Stdio;
 
 const PROGRAM: &str = "\
 def dot(x: [n]f64, y: [n]f64) -> f64 = sum i. x[i] * y[i]
@@ -30,73 +32,13 @@ def bins(k: i64, w: [n]f64) -> [k]f64 = sum i. {i -> w[i]}
 def roots(x: [n]f64) -> [n]f64 = for i. sqrt(x[i])
 ";
 
-struct Finished {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Finished {
-    fn json(&self) -> Json {
-        assert_eq!(self.code, 0, "{}", self.err);
-        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}", self.out))
-    }
-    /// Failed with code 1, nothing on stdout, and a message that contains all of these.
-    fn fails(&self, parts: &[&str]) {
-        assert_eq!(self.code, 1, "stdout: {}\nstderr: {}", self.out, self.err);
-        assert_eq!(self.out, "");
-        assert!(!self.err.contains("panicked"), "{}", self.err);
-        for part in parts {
-            assert!(self.err.contains(part), "{part:?} is not in: {}", self.err);
-        }
-    }
-}
-
-/// A folder with the program in it.
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Folder {
-        let folder = Folder(tempfile::tempdir().unwrap());
-        folder.write("p.iv", PROGRAM);
-        folder
-    }
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-    fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
-        std::fs::write(self.path(name), contents).unwrap();
-    }
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_iverson"));
-        command.args(arguments).current_dir(self.0.path()).env("XDG_CACHE_HOME", cache()).env("NO_COLOR", "1");
-        command
-    }
-    fn run(&self, arguments: &[&str]) -> Finished {
-        let output = self.command(arguments).output().unwrap();
-        Finished {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-    fn files(&self) -> usize {
-        std::fs::read_dir(self.0.path()).unwrap().count()
-    }
-}
-
-/// One cache for all tests, apart from the user's.
-fn cache() -> PathBuf {
-    std::env::temp_dir().join("iverson-cli-tests")
-}
-
 fn floats(shape: &[usize], data: &[f64]) -> Array {
     Array::f64(shape.to_vec(), data.to_vec())
 }
 
 #[test]
 fn check_says_what_is_wrong() {
-    let f = Folder::new();
+    let f = Folder::with(PROGRAM);
     let good = f.run(&["check", "p.iv"]);
     assert_eq!((good.code, good.out.as_str()), (0, "p.iv: 11 definitions checked\n"), "{}", good.err);
     f.write("bad.iv", "def f(x: [n]f64) -> f64 = y\ndef g(x: f64) -> f64 = x +\n");
@@ -109,7 +51,7 @@ fn check_says_what_is_wrong() {
 
 #[test]
 fn run_on_both_targets() {
-    let f = Folder::new();
+    let f = Folder::with(PROGRAM);
     for target in ["c", "interpret"] {
         let run = |arguments: &[&str]| f.run(&[&["run", "p.iv"], arguments, &["--target", target]].concat());
         assert_eq!(run(&["dot", "x=[1,2,3]", "y=[4,5,6]"]).out, "32\n");
@@ -130,7 +72,7 @@ fn run_on_both_targets() {
 
 #[test]
 fn derivatives_are_keyed_by_parameter() {
-    let f = Folder::new();
+    let f = Folder::with(PROGRAM);
     for target in ["c", "interpret"] {
         let run = |arguments: &[&str]| f.run(&[arguments, &["--target", target, "--json"]].concat()).json();
         assert_eq!(run(&["grad", "p.iv", "dot", "x=[1,2]", "y=[3,4]"]), json!({"x": [3.0, 4.0], "y": [1.0, 2.0]}));
@@ -184,7 +126,7 @@ fn derivatives_are_keyed_by_parameter() {
 
 #[test]
 fn data_files_and_archives() {
-    let f = Folder::new();
+    let f = Folder::with(PROGRAM);
     let k = Array::new(vec![], Data::I64(vec![3]));
     let up = Array::new(vec![], Data::Bool(vec![true]));
     let label = Array::new(vec![2], Data::I64(vec![1, 2]));
@@ -226,7 +168,7 @@ fn data_files_and_archives() {
 
 #[test]
 fn show_prints_programs_and_code() {
-    let f = Folder::new();
+    let f = Folder::with(PROGRAM);
     let shown = f.run(&["show", "p.iv", "dot"]);
     assert_eq!(shown.code, 0, "{}", shown.err);
     assert!(shown.out.contains("def dot(x: [n]f64, y: [n]f64) -> f64"), "{}", shown.out);
@@ -249,7 +191,7 @@ fn show_prints_programs_and_code() {
 
 #[test]
 fn cost_gives_formulas_and_numbers() {
-    let f = Folder::new();
+    let f = Folder::with(PROGRAM);
     let formula = f.run(&["cost", "p.iv", "dot"]);
     assert_eq!(formula.code, 0, "{}", formula.err);
     assert!(formula.out.contains("multiplications") && formula.out.contains('n'), "{}", formula.out);
@@ -264,7 +206,7 @@ fn cost_gives_formulas_and_numbers() {
 
 #[test]
 fn check_grad_compares() {
-    let f = Folder::new();
+    let f = Folder::with(PROGRAM);
     let good = f.run(&["check-grad", "p.iv", "apply", "A=random(3,4)", "x=random(4)"]);
     assert_eq!(good.code, 0, "{}{}", good.out, good.err);
     assert!(good.out.contains("16 of 16 coordinates") && good.out.ends_with("ok\n"), "{}", good.out);
@@ -285,7 +227,7 @@ fn check_grad_compares() {
 
 #[test]
 fn bench_times_calls() {
-    let f = Folder::new();
+    let f = Folder::with(PROGRAM);
     let json = f.run(&["bench", "p.iv", "dot", "x=random(1000)", "y=random(1000)", "--runs", "3", "--threads", "1", "--json"]).json();
     assert!(json["median_ms"].as_f64().unwrap() >= json["min_ms"].as_f64().unwrap());
     assert!(json["compile_ms"].is_number() && json["peak_memory_bytes"].is_number());
@@ -298,7 +240,7 @@ fn bench_times_calls() {
 
 #[test]
 fn wrong_calls_say_what_would_be_right() {
-    let f = Folder::new();
+    let f = Folder::with(PROGRAM);
     let x = floats(&[2, 2], &[1.0; 4]);
     write_file(&f.path("x.npz"), [("x", &x)]).unwrap();
     let whole = std::fs::read(f.path("x.npz")).unwrap();
@@ -374,7 +316,7 @@ fn wrong_calls_say_what_would_be_right() {
 
 #[test]
 fn usage_errors_have_their_own_code() {
-    let f = Folder::new();
+    let f = Folder::with(PROGRAM);
     for call in [
         &["run"][..],
         &["nosuchcommand"],
@@ -399,7 +341,7 @@ fn usage_errors_have_their_own_code() {
 
 #[test]
 fn without_a_compiler_the_error_names_the_remedy() {
-    let f = Folder::new();
+    let f = Folder::with(PROGRAM);
     let run = |target: &str| {
         let mut command = f.command(&["run", "p.iv", "dot", "x=[1]", "y=[2]", "--target", target]);
         command.env("CC", "no-such-compiler").env("XDG_CACHE_HOME", f.path("cache")).output().unwrap()
@@ -414,7 +356,7 @@ fn without_a_compiler_the_error_names_the_remedy() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_an_error() {
-    let f = Folder::new();
+    let f = Folder::with(PROGRAM);
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = f.command(&["run", "p.iv", "dot", "x=[1]", "y=[1]"]).stdout(full).stderr(Stdio::piped()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -423,7 +365,7 @@ fn a_full_disk_is_an_error() {
 
 #[test]
 fn a_closed_pipe_is_no_error() {
-    let f = Folder::new();
+    let f = Folder::with(PROGRAM);
     let mut child = f
         .command(&["run", "p.iv", "roots", "x=random(200000)", "--json", "--target", "interpret"])
         .stdout(Stdio::piped())
@@ -438,7 +380,7 @@ fn a_closed_pipe_is_no_error() {
 
 #[test]
 fn functions_of_the_library_are_called_and_suggested() {
-    let folder = Folder::new();
+    let folder = Folder::with(PROGRAM);
     let run = |function: &str| folder.run(&["run", "p.iv", function, "x=[3,1,2]"]);
     assert_eq!(run("sort").out, "[1, 2, 3]\n");
     run("sorrt").fails(&["no function `sorrt`", "did you mean `sort`?"]);

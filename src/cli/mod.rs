@@ -9,6 +9,7 @@ mod cost;
 mod derivative;
 mod execute;
 mod failure;
+mod fmt;
 mod inputs;
 mod options;
 mod output;
@@ -50,5 +51,6 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Cost(c) => cost::cost(&c),
         Command::CheckGrad(c) => check_grad::check_grad(&c),
         Command::Bench(b) => bench::bench(&b),
+        Command::Fmt(f) => fmt::fmt(&f),
     }
 }

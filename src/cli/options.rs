@@ -83,6 +83,21 @@ pub enum Command {
     /// Time calls, apart from compilation
     #[command(after_help = "Example:\n  iverson bench model.iv loss --derivative grad 'x=random(100000)' --runs 50")]
     Bench(Bench),
+    /// Lay out programs as they should be
+    #[command(after_help = "Examples:\n  iverson fmt model.iv\n  iverson fmt --check examples/\n  iverson fmt - < model.iv\n\n\
+        Comments stay, and so do empty lines between definitions and bindings. The program does not change.\n\
+        A file with syntax errors is left as it is. With --check the exit code is 1 if a file would change.")]
+    Fmt(Fmt),
+}
+
+#[derive(Args)]
+pub struct Fmt {
+    /// Programs, folders of programs (*.iv), or - for stdin to stdout
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Write nothing; name the files that would change
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// A function in a file.

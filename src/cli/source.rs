@@ -28,8 +28,7 @@ impl Source {
 
     /// The same, with definitions of the library that the file need not use.
     fn load_with(path: &Path, wanted: &[&str]) -> Result<Source, Failure> {
-        let bytes = std::fs::read(path).map_err(|e| Failure::message(format!("cannot read {}: {}", path.display(), reason(&e))))?;
-        let text = String::from_utf8(bytes).map_err(|_| Failure::message(format!("{} is not text", path.display())))?;
+        let text = read_text(path)?;
         let loaded = load(&path.display().to_string(), &text, wanted);
         match (loaded.has_errors(), loaded.program) {
             (false, Some(program)) => {
@@ -58,6 +57,11 @@ impl Source {
             None => error.note(format!("the file defines {}", quoted(&own))),
         }))
     }
+}
+
+pub fn read_text(path: &Path) -> Result<String, Failure> {
+    let bytes = std::fs::read(path).map_err(|e| Failure::message(format!("cannot read {}: {}", path.display(), reason(&e))))?;
+    String::from_utf8(bytes).map_err(|_| Failure::message(format!("{} is not text", path.display())))
 }
 
 /// `` `a`, `b` ``

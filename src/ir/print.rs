@@ -9,14 +9,13 @@
 //!   that is a mere factor is set apart: `a * ([p] * b)`, `([p] * a : f64) * b`.
 //! * Derived functions have no text of their own; a call of one is `vjp(f, (x, y), seed, wrt = x)`.
 
-mod layout;
 mod names;
 mod ranges;
 mod spelling;
 
 use super::build::{exp_size, size_exp, type_of};
 use super::*;
-use layout::*;
+use crate::layout::*;
 use names::Names;
 use spelling::{infix, level};
 

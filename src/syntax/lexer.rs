@@ -236,3 +236,44 @@ fn bad_characters(span: Span, text: &str) -> Diagnostic {
         _ => diagnostic,
     }
 }
+
+/// A comment, from its `--` to the end of its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Comment<'a> {
+    pub text: &'a str,
+    /// Whether a token stands before it on its line.
+    pub behind_token: bool,
+    /// Whether the line above it is empty.
+    pub after_blank: bool,
+    /// Whether it stands at the beginning of its line.
+    pub at_margin: bool,
+}
+
+/// What stands between two tokens of a text without bad characters: the comments, and how the second token is set off.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gap<'a> {
+    pub comments: Vec<Comment<'a>>,
+    /// Whether the token that follows begins a line.
+    pub newline: bool,
+    /// Whether the line above the token that follows is empty.
+    pub blank: bool,
+}
+
+/// The gap between a token that ends at `start` (0: the beginning of the text) and one that begins at `end`.
+pub fn gap(text: &str, start: usize, end: usize) -> Gap<'_> {
+    let mut gap = Gap::default();
+    let lines: Vec<&str> = text[start..end].split('\n').collect();
+    for (k, line) in lines.iter().enumerate() {
+        let behind_token = k == 0 && start > 0;
+        let trimmed = line.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+        if !trimmed.is_empty() {
+            let at_margin = !behind_token && line.trim_start_matches('\u{feff}').starts_with("--");
+            gap.comments.push(Comment { text: trimmed, behind_token, after_blank: gap.blank, at_margin });
+            gap.blank = false;
+        } else if !behind_token && k + 1 < lines.len() {
+            gap.blank = true;
+        }
+    }
+    gap.newline = lines.len() > 1;
+    gap
+}

@@ -6,7 +6,7 @@ use crate::syntax::ast::*;
 use crate::syntax::lexer::Token;
 use crate::syntax::parser::expression::ADD;
 
-pub(super) fn binder_kind(token: Token) -> Option<BinderKind> {
+pub(in crate::syntax) fn binder_kind(token: Token) -> Option<BinderKind> {
     Some(match token {
         Token::For => BinderKind::For,
         Token::Sum => BinderKind::Sum,

@@ -19,7 +19,7 @@ pub(super) const NEGATE: Level = 7;
 const POWER: Level = 8;
 
 /// The operator a token stands for, its level, and what to write instead if it is another language's spelling.
-pub(super) fn operator(token: Token) -> Option<(BinaryOp, Level, Option<&'static str>)> {
+pub(in crate::syntax) fn operator(token: Token) -> Option<(BinaryOp, Level, Option<&'static str>)> {
     Some(match token {
         Token::Or => (BinaryOp::Or, OR, None),
         Token::And => (BinaryOp::And, AND, None),

@@ -14,6 +14,8 @@ mod unsupported;
 use super::ast::*;
 use super::lexer::{Token, tokenize};
 use crate::diagnostic::{Diagnostic, Span};
+pub(super) use binding::binder_kind;
+pub(super) use expression::operator;
 
 /// How deeply brackets, branches and binders may nest: the parser and its readers recurse this far.
 const MAX_NESTING: usize = 200;
