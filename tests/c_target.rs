@@ -1,8 +1,10 @@
 //! The C target against the interpreter: values, faults with their places, and operation counts; on programs as users
 //! write them, their derivatives, and random expressions of every construct in every position.
 
+mod harness;
 mod random;
 
+use harness::sample;
 use iverson::check::{DerivativeKind, check, derive};
 use iverson::interpret;
 use iverson::ir::*;
@@ -72,38 +74,11 @@ fn program(text: &str) -> Program {
     program
 }
 
-/// Numbers that look random, for a parameter of this type; integers are small.
-fn sample(ty: &Type, size: &impl Fn(Var) -> Option<i64>, seed: &mut f64) -> Value {
-    let mut value = Value::zero(ty, size).unwrap();
-    value.for_each_f64(&mut |x| {
-        *seed += 1.0;
-        *x = (*seed * 12.9898).sin() * 1.3;
-    });
-    match &mut value {
-        Value::Scalar(Lit::I64(k)) => *k = 5,
-        Value::Array(a) => {
-            if let Data::I64(v) = &mut a.data {
-                v.iter_mut().enumerate().for_each(|(i, k)| *k = (i as i64 * 3) % 5)
-            }
-        }
-        _ => {}
-    }
-    value
-}
-
 /// A function, optimised and not, at several sizes.
 fn check_function(program: &Program, id: FunctionId, sizes: &[(i64, i64)], what: &str) {
     for until in [None, Some("inline")] {
         let prepared = prepare(program, id, until);
-        let f = prepared.function(id);
-        let arguments: Vec<Vec<Value>> = sizes
-            .iter()
-            .map(|(n, m)| {
-                let size = |v: Var| f.sizes.iter().position(|s| *s == v).map(|k| if k % 2 == 0 { *n } else { *m });
-                let mut seed = 0.0;
-                f.params.iter().map(|p| sample(prepared.vars.ty(*p), &size, &mut seed)).collect()
-            })
-            .collect();
+        let arguments: Vec<Vec<Value>> = sizes.iter().map(|(n, m)| sample::arguments(&prepared, id, &[*n, *m], 5)).collect();
         agree(&prepared, id, &arguments, &format!("{what}, until {until:?}"));
     }
 }
@@ -227,11 +202,8 @@ fn threads_change_nothing() {
         for id in [f, grad] {
             let prepared = prepare(&program, id, None);
             let compiled = runtime::compile(&prepared, id, Options::default()).unwrap();
-            let function = prepared.function(id);
             for n in [0i64, 1, 17, 400] {
-                let size = |v: Var| function.sizes.iter().position(|s| *s == v).map(|k| if k == 0 { n } else { n / 2 + 1 });
-                let mut seed = 0.0;
-                let args: Vec<Value> = function.params.iter().map(|p| sample(prepared.vars.ty(*p), &size, &mut seed)).collect();
+                let args = sample::arguments(&prepared, id, &[n, n / 2 + 1], 5);
                 let one = compiled.call(&args, 1);
                 for threads in [2, 3, 8] {
                     let same = match (&one, compiled.call(&args, threads)) {

@@ -1,15 +1,18 @@
 //! Programs and their derivatives at every stage: the interpreter gives one value, the symbolic cost is its count, and
 //! a gradient costs at most four times its function, inputs and outputs.
 
+mod harness;
+
+use harness::sample;
 use iverson::check::check;
 use iverson::cost::cost;
 use iverson::interpret::{Counts, call};
 use iverson::ir::print::print_program;
 use iverson::ir::verify::verify;
-use iverson::ir::{FunctionId, Lit, Program, Type, Var};
+use iverson::ir::{FunctionId, Program, Type, Var};
 use iverson::pipeline::{LAST_BOUNDED_PASS, pass_names, prepare};
 use iverson::syntax::parse;
-use iverson::value::{Data, Value};
+use iverson::value::Value;
 
 const PROGRAMS: &[(&str, &str)] = &[
     ("dot", "def f(x: [n]f64, y: [n]f64) -> f64 = sum i. x[i] * y[i]"),
@@ -73,25 +76,6 @@ fn program(text: &str) -> Program {
     program
 }
 
-/// Numbers that look random, for a parameter of this type.
-fn sample(ty: &Type, size: &impl Fn(Var) -> Option<i64>, seed: &mut f64) -> Value {
-    let mut value = Value::zero(ty, size).unwrap();
-    value.for_each_f64(&mut |x| {
-        *seed += 1.0;
-        *x = (*seed * 12.9898).sin() * 1.3;
-    });
-    match &mut value {
-        Value::Scalar(Lit::I64(k)) => *k = 2,
-        Value::Array(a) => {
-            if let Data::I64(v) = &mut a.data {
-                v.fill(0)
-            }
-        }
-        _ => {}
-    }
-    value
-}
-
 fn close(a: &Value, b: &Value) -> bool {
     let (a, b) = (a.floats(), b.floats());
     a.len() == b.len()
@@ -102,8 +86,7 @@ fn close(a: &Value, b: &Value) -> bool {
 fn run(what: &str, program: &Program, id: FunctionId, n: i64) -> (Value, Counts) {
     let f = program.function(id);
     let size = |v: Var| f.sizes.iter().position(|s| *s == v).map(|k| if k == 0 { n } else { (n + 1) / 2 });
-    let mut seed = 0.0;
-    let args: Vec<Value> = f.params.iter().map(|p| sample(program.vars.ty(*p), &size, &mut seed)).collect();
+    let args = sample::arguments(program, id, &[n, (n + 1) / 2, (n + 1) / 2, (n + 1) / 2], 2);
     let (value, counts) =
         call(program, id, &args).unwrap_or_else(|failure| panic!("{what}, n = {n}: {failure:?}\n{}", print_program(program)));
     let cost = cost(program, id);

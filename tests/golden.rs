@@ -14,7 +14,7 @@
 //! | `fails f(..)` | why the call fails, before and after all passes |
 //!
 //! Every call in a golden file is besides checked at every stage, and every derivative by duality and differences
-//! (`harness/`).
+//! (`harness/`); so is every function at sizes 0, 1, 7 and 17.
 
 mod harness;
 
@@ -113,6 +113,7 @@ fn run_file(file: &Path, bless: bool) -> Vec<String> {
             }
             let _ = writeln!(out, "--- {command}\n{}", found.trim_end());
         }
+        wrong.extend(subject.sweep());
     }
     if bless && out != text {
         std::fs::write(file, out).unwrap();
@@ -163,7 +164,7 @@ impl Subject {
         let call = Call::read(self.program()?, command)?;
         let value = self.stages(call.id, None, &None)?.call(&call.args, Target::Compiled)?;
         let (value, _) = value.map_err(|f| format!("the call fails: {}", f.message))?;
-        self.check(&call)?;
+        self.check(call.id, &call.args)?;
         Ok(shown(&value))
     }
 
@@ -186,7 +187,7 @@ impl Subject {
         args.extend(extra);
         let value = stages.call(&args, Target::Compiled)?;
         let (value, _) = value.map_err(|f| format!("the call fails: {}", f.message))?;
-        self.check(&call)?;
+        self.check(call.id, &call.args)?;
         Ok(shown(&value))
     }
 
@@ -296,15 +297,33 @@ impl Subject {
     }
 
     /// What must hold of every call.
-    fn check(&mut self, call: &Call) -> Result<(), String> {
-        if !self.modes.contains_key(&call.id) {
-            let modes = Modes::new(self.program()?, call.id)?;
-            self.modes.insert(call.id, modes);
+    fn check(&mut self, id: FunctionId, args: &[Value]) -> Result<(), String> {
+        if !self.modes.contains_key(&id) {
+            let modes = Modes::new(self.program()?, id)?;
+            self.modes.insert(id, modes);
         }
-        match &self.modes[&call.id] {
-            Some(modes) => modes.check(&call.args, Target::Compiled).map(|_| ()),
-            None => Ok(()),
+        match &self.modes[&id] {
+            Some(modes) => modes.check(args, Target::Compiled).map(|_| ()),
+            None => self.stages(id, None, &None)?.call(args, Target::Compiled).map(|_| ()),
         }
+    }
+
+    /// Every function at every of `SIZES`, whether its commands call it so or not.
+    fn sweep(&mut self) -> Vec<String> {
+        let Ok(program) = self.program.clone() else { return vec![] };
+        let mut wrong = vec![];
+        for id in (0..program.functions.len() as u32).map(FunctionId) {
+            for args in harness::sample::sweep(&program, id) {
+                // What the sizes' equations exclude is no call.
+                if harness::fits(&program, id, &args).is_ok() {
+                    let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.check(id, &args)));
+                    if let Err(e) = found.unwrap_or_else(|_| Err("panicked".to_string())) {
+                        wrong.push(format!("{} at {args:?}\n{e}", program.function(id).name));
+                    }
+                }
+            }
+        }
+        wrong
     }
 }
 

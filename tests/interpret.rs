@@ -30,7 +30,7 @@ fn a_sum_of_singletons_adds_once_per_singleton() {
     let (k, w, i) = (b.var("k", Type::Array(vec![b.n()], Scalar::I64)), b.var("w", vector(b.n())), b.index("i"));
     let four = Size::constant(4);
     let key = at(k, &[i.into()]);
-    let body = sum(i, i64(0), b.n.into(), singleton(vec![(key, four.clone())], at(w, &[i.into()]), Site(Span::new(0, 1, 2))));
+    let body = sum(i, i64(0), b.n.into(), singleton(vec![(key, four.clone())], at(w, &[i.into()]), Site::new(Span::new(0, 1, 2))));
     b.define("hist", &[k, w], vector(four), body);
     let bins = Value::from(vec![1i64, 3, 1]);
     assert_eq!(b.run(&[bins, floats(&[1.0, 2.0, 4.0])]), Ok((floats(&[0.0, 5.0, 0.0, 2.0]), counts(3, 0, 0))));

@@ -205,7 +205,7 @@ impl<'a> Checker<'a> {
             return Typed::poison();
         }
         let ty = result.map_sizes(&mut |s| s.substitute(&|v| bound.get(&v).cloned()));
-        Typed::new(Exp::Call(id, exps, Site(span)), ty)
+        Typed::new(Exp::Call(id, exps, Site::new(span)), ty)
     }
 
     /// Compares ranks and elements alone.

@@ -80,7 +80,7 @@ impl Checker<'_> {
         }
         if parts.is_empty() {
             let keys = keys.into_iter().map(|k| if let Key::At(e) = k { e } else { i64(0) }).collect();
-            return Typed::new(Exp::Update(Box::new(found.exp), keys, Box::new(value.exp), Site(span)), ty);
+            return Typed::new(Exp::Update(Box::new(found.exp), keys, Box::new(value.exp), Site::new(span)), ty);
         }
         let value = self.shared("v", value.exp, &want);
         let mut at = vec![];
@@ -96,9 +96,9 @@ impl Checker<'_> {
             }
         }
         let states: Vec<_> = loops.iter().map(|_| self.program.vars.fresh("x", ty.clone())).collect();
-        let written = index(value, loops.iter().map(|(t, _)| Exp::Var(*t)).collect(), Site(span));
+        let written = index(value, loops.iter().map(|(t, _)| Exp::Var(*t)).collect(), Site::new(span));
         let innermost = Exp::Var(states[states.len() - 1]);
-        let mut body = Exp::Update(Box::new(innermost), at, Box::new(written), Site(span));
+        let mut body = Exp::Update(Box::new(innermost), at, Box::new(written), Site::new(span));
         for (k, (t, size)) in loops.into_iter().enumerate().rev() {
             let init = if k == 0 { found.exp.clone() } else { Exp::Var(states[k - 1]) };
             let trip = Trip::For(Range { index: t, lo: i64(0), hi: size_exp(&size) });

@@ -110,7 +110,7 @@ impl<'a> Checker<'a> {
         let result = parts.iter().rev().fold(rest, |ty, size| ty.with_axis(size));
         if parts.is_empty() {
             let keys = keys.into_iter().map(|k| if let Key::At(e) = k { e } else { Exp::Tuple(vec![]) }).collect();
-            return Typed::new(index(array, keys, Site(span)), result);
+            return Typed::new(index(array, keys, Site::new(span)), result);
         }
         // Whole axes at the end are kept by leaving them out.
         let axes = leading_axes(&ty, keys.len()).unwrap_or_default();
@@ -122,7 +122,7 @@ impl<'a> Checker<'a> {
         }
         if keys.iter().all(|k| matches!(k, Key::At(_))) {
             let keys = keys.into_iter().map(|k| if let Key::At(e) = k { e } else { Exp::Tuple(vec![]) }).collect();
-            return Typed::new(index(array, keys, Site(span)), result);
+            return Typed::new(index(array, keys, Site::new(span)), result);
         }
         let array = self.shared("t", array, &ty);
         let mut loops = vec![];
@@ -137,7 +137,7 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        let body = index(array, exps, Site(span));
+        let body = index(array, exps, Site::new(span));
         Typed::new(loops.into_iter().rev().fold(body, |body, (var, size)| for_(var, size, body)), result)
     }
 
@@ -170,7 +170,7 @@ impl<'a> Checker<'a> {
             }
         }
         let result = axes.iter().rev().fold(ty, |ty, size| ty.with_axis(size));
-        Typed::new(singleton(found.into_iter().zip(axes).collect(), value.exp, Site(span)), result)
+        Typed::new(singleton(found.into_iter().zip(axes).collect(), value.exp, Site::new(span)), result)
     }
 }
 

@@ -9,6 +9,7 @@ pub mod partials;
 pub mod reverse;
 pub mod rules;
 pub mod scope;
+pub mod split;
 
 use crate::ir::build::*;
 use crate::ir::facts::Facts;

@@ -274,7 +274,7 @@ impl<'a> Reverse<'a> {
 
     /// The value to save for `v`, and its type outside the scope: sizes that the loop's index or the scope's own
     /// variables determine are padded to their largest value. `None` if there is no bound.
-    fn padded(&mut self, v: Var, place: &FxHashMap<Var, usize>, within: Option<&LoopOf>) -> Option<(Exp, Type)> {
+    pub fn padded(&mut self, v: Var, place: &FxHashMap<Var, usize>, within: Option<&LoopOf>) -> Option<(Exp, Type)> {
         let ty = self.vars.ty(v).clone();
         let local = |s: &Size| {
             let mut vars = vec![];
@@ -306,7 +306,7 @@ impl<'a> Reverse<'a> {
     }
 
     /// The part of a padded array that holds `v`.
-    fn unpadded(&mut self, v: Var, outer: Var, mut keys: Vec<Exp>) -> Exp {
+    pub fn unpadded(&mut self, v: Var, outer: Var, mut keys: Vec<Exp>) -> Exp {
         let shape = self.vars.ty(v).shape().to_vec();
         let indices: Vec<Var> = shape.iter().map(|_| self.vars.fresh("i", Type::I64)).collect();
         keys.extend(indices.iter().map(|i| Exp::Var(*i)));

@@ -168,7 +168,7 @@ impl<'a> Interpreter<'a> {
                 let array = self.eval(array)?;
                 let keys = keys.iter().map(|k| Ok(self.eval(k)?.int())).collect::<Outcome<Vec<i64>>>()?;
                 let keys: Vec<usize> =
-                    keys.iter().enumerate().map(|(axis, k)| in_range(*k, array.axis(axis), site.0)).collect::<Outcome<_>>()?;
+                    keys.iter().enumerate().map(|(axis, k)| in_range(*k, array.axis(axis), site.span)).collect::<Outcome<_>>()?;
                 array.at(&keys)
             }
             Exp::Singleton(..) | Exp::Sum(..) => {
@@ -177,7 +177,7 @@ impl<'a> Interpreter<'a> {
                 match exp {
                     // A lone singleton is stored, not added.
                     Exp::Singleton(keys, value, site) => {
-                        let place = self.keyed(keys, &place, site.0)?;
+                        let place = self.keyed(keys, &place, site.span)?;
                         let value = self.eval(value)?;
                         self.buffers.store(&place, &value);
                     }
@@ -199,12 +199,12 @@ impl<'a> Interpreter<'a> {
             Exp::Update(array, keys, value, site) => {
                 let array = self.eval(array)?;
                 let keys = keys.iter().map(|k| Ok(self.eval(k)?.int())).collect::<Outcome<Vec<i64>>>()?;
-                let value = self.eval(value)?;
                 let whole = self.buffers.push(array);
                 let mut place = whole.clone();
                 for key in keys {
-                    place = place.at(in_range(key, place.axis(0), site.0)?);
+                    place = place.at(in_range(key, place.axis(0), site.span)?);
                 }
+                let value = self.eval(value)?;
                 self.buffers.store(&place, &value);
                 self.buffers.pop(&whole)
             }
@@ -227,7 +227,7 @@ impl<'a> Interpreter<'a> {
             Exp::Array(items) => stack(items.iter().map(|e| self.eval(e)).collect::<Outcome<_>>()?),
             Exp::Call(id, args, site) => {
                 let args = args.iter().map(|e| self.eval(e)).collect::<Outcome<_>>()?;
-                self.call(*id, args, site.0)?
+                self.call(*id, args, site.span)?
             }
         })
     }
@@ -240,7 +240,7 @@ impl<'a> Interpreter<'a> {
                 args.iter().try_for_each(|e| self.accumulate(e, place))
             }
             Exp::Singleton(keys, value, site) => {
-                let place = self.keyed(keys, place, site.0)?;
+                let place = self.keyed(keys, place, site.span)?;
                 self.accumulate(value, &place)
             }
             Exp::For(index, size, body) => {

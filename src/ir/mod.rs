@@ -35,7 +35,19 @@ pub use crate::types::{Lit, Scalar, Size, Type, Var};
 
 /// Where in the source a construct that can fail came from. All sites are equal: programs are compared without them.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Site(pub Span);
+pub struct Site {
+    pub span: Span,
+    /// The adjoint of a read: it stands where the read did not fail, so it may be dissolved without being checked.
+    pub passed: bool,
+}
+impl Site {
+    pub fn new(span: Span) -> Site {
+        Site { span, passed: false }
+    }
+    pub fn passed(self) -> Site {
+        Site { passed: true, ..self }
+    }
+}
 impl PartialEq for Site {
     fn eq(&self, _: &Site) -> bool {
         true

@@ -47,7 +47,7 @@ impl Lowering<'_> {
     fn site(&mut self, site: Site) -> usize {
         // All sites compare equal, so they are told apart by their spans.
         let sites = &mut self.kernel.sites;
-        sites.iter().position(|s| s.0 == site.0).unwrap_or_else(|| {
+        sites.iter().position(|s| s.span == site.span).unwrap_or_else(|| {
             sites.push(site);
             sites.len() - 1
         })

@@ -79,13 +79,13 @@ fn choose(cx: &Context, outside: &Facts, range: &Range, bound: &[Var], around: &
     let fixed = |e: &Exp| !e.mentions(i) && !e.mentions_any(bound);
     let fixed_size = |s: &Size| !s.mentions(i) && !bound.iter().any(|v| s.mentions(*v));
     match core {
-        Exp::Singleton(places, _, _) => {
+        Exp::Singleton(places, _, site) => {
             let comes_out = |k: &Exp, s: &Size| fixed(k) && fixed_size(s) && outside.in_range(k, s);
             if places.iter().all(|(k, s)| comes_out(k, s)) {
                 return Some(Way::Pull);
             }
             for (position, (key, size)) in places.iter().enumerate() {
-                if solvable(key, i, bound) && fixed_size(size) && cx.facts.in_range(key, size) {
+                if solvable(key, i, bound) && fixed_size(size) && (site.passed || cx.facts.in_range(key, size)) {
                     return Some(Way::Generate(position));
                 }
                 if !comes_out(key, size) {

@@ -81,7 +81,7 @@ impl Compiled {
         Ok(Compiled {
             program,
             id: FunctionId(0),
-            sites: kernel.sites.iter().map(|s| s.0).collect(),
+            sites: kernel.sites.iter().map(|s| s.span).collect(),
             entry,
             work,
             spare: Mutex::new(None),

@@ -58,7 +58,7 @@ pub fn vector(n: Size) -> Type {
     Type::Array(vec![n], Scalar::F64)
 }
 pub fn at(array: Var, keys: &[Exp]) -> Exp {
-    index(array, keys.to_vec(), Site(Span::new(0, 3, 7)))
+    index(array, keys.to_vec(), Site::new(Span::new(0, 3, 7)))
 }
 pub fn floats(values: &[f64]) -> Value {
     Value::from(values.to_vec())

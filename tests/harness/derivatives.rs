@@ -54,8 +54,7 @@ impl Modes {
             return Err("derived functions give pairs".to_string());
         };
         for (mode, first) in [("jvp", &forward[0]), ("vjp", &reverse[0])] {
-            iverson::value::compare::check_close(&value, first, super::stages::TOLERANCE)
-                .map_err(|e| format!("the value from {mode} is another: {e}"))?;
+            super::stages::check_same(&value, first).map_err(|e| format!("the value from {mode} is another: {e}"))?;
         }
         let adjoints = if self.wrt.len() == 1 { vec![reverse[1].clone()] } else { parts(&reverse[1])? };
 
@@ -67,14 +66,14 @@ impl Modes {
 
         // Before `store_or_recompute` a gradient costs at most four times the function, its inputs and its outputs.
         let inputs: u64 = args.iter().map(size).sum();
-        let bound = 4 * (counts.total() + inputs + size(&value));
+        let (program, id) = self.function.bounded();
+        let own = interpret::call(program, id, args).map_err(|f| f.message)?.1.total();
+        let bound = 4 * (own + inputs + size(&value));
         let (program, id) = self.reverse.bounded();
         let cost = interpret::call(program, id, &reverse_args).map_err(|f| f.message)?.1.total();
-        // A loop that never runs costs nothing, but what is outside of it in the gradient does.
-        let empty = args.iter().any(|a| matches!(a, Value::Array(a) if a.is_empty()));
-        if cost > bound && !empty {
+        if cost > bound {
             return Err(format!(
-                "the gradient costs {cost} operations; the function costs {}, with {inputs} inputs and {} outputs the bound is {bound}\n{}",
+                "the gradient costs {cost} operations; the function costs {own} (as written {}), with {inputs} inputs and {} outputs the bound is {bound}\n{}",
                 counts.total(),
                 size(&value),
                 print_function(program, id)
@@ -89,11 +88,9 @@ impl Modes {
         let right: f64 = adjoints.iter().zip(tangents).map(|(a, t)| inner(a, t)).sum();
         let terms = |a: &Value, b: &Value| a.floats().iter().zip(b.floats()).map(|(x, y)| (x * y).abs()).sum::<f64>();
         let scale = terms(seed, tangent) + adjoints.iter().zip(tangents).map(|(a, t)| terms(a, t)).sum::<f64>();
+        // Strong zeros may stop an infinity in one mode and not in the other.
         if !scale.is_finite() {
-            return match left.is_finite() == right.is_finite() {
-                true => Ok(()),
-                false => Err(format!("forward mode gives {left}, reverse mode {right}")),
-            };
+            return Ok(());
         }
         if (left - right).abs() > 1e-9 * (scale + 1e-3) {
             return Err(format!("forward mode gives {left}, reverse mode {right}: they are not dual"));

@@ -46,7 +46,7 @@ impl Writer {
     }
     fn site(&mut self) -> Site {
         self.sites += 1;
-        Site(Span::new(0, self.sites, self.sites + 1))
+        Site::new(Span::new(0, self.sites, self.sites + 1))
     }
     fn vars_of(&self, ty: &Type) -> Vec<Var> {
         self.scope.iter().copied().filter(|v| self.program.vars.ty(*v) == ty).collect()

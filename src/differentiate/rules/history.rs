@@ -8,7 +8,8 @@
 
 use super::super::forward::Forward;
 use super::super::reverse::{LoopOf, Reverse};
-use super::super::scope::{Scope, Statement, costs_nothing};
+use super::super::scope::{Scope, Statement};
+use super::super::split::{Taken, split, taken};
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
@@ -118,12 +119,16 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
     statements.extend(crossed.backward.clone());
     let free: Vec<Var> = crossed.adjoints.keys().copied().filter(|v| !state.contains(v)).collect();
     let of_free: Vec<Exp> = free.iter().map(|v| crossed.adjoints[v].clone()).collect();
-    // What both the states and the free variables need is computed on the way from the last state and carried along.
-    let (shared, redone) = shared(cx, &statements, &of_states, &of_free, i);
-    let types = shared.iter().map(|v| cx.vars.ty(*v).clone()).collect();
+    // What both the states and the free variables need is computed on the way from the last state and carried along,
+    // padded where its size depends on the step.
+    let statements = split(cx.vars, statements, &of_states, &of_free);
+    let place: FxHashMap<Var, usize> = statements.iter().enumerate().flat_map(|(k, (vars, _))| vars.iter().map(move |v| (*v, k))).collect();
+    let bounds: FxHashMap<Var, (Exp, Type)> = place.keys().filter_map(|v| Some((*v, cx.padded(*v, &place, Some(&within))?))).collect();
+    let Taken { shared, redone } = taken(cx.vars, &statements, &of_states, &of_free, &|v| bounds.contains_key(&v));
+    let types = shared.iter().map(|v| bounds[v].1.clone()).collect();
     let beside = Beside::new(cx.vars, shared.clone(), types, &size);
     let from_end = size_exp(&size.sub(&Size::constant(1)).sub(&Size::var(t)));
-    of_states.extend(shared.iter().map(|v| Exp::Var(*v)));
+    of_states.extend(shared.iter().map(|v| bounds[v].0.clone()));
     let body = copy(cx.vars, &lets(statements.clone(), tuple(of_states)), &Substitution::from_iter([(i, from_end)]));
     let back = beside.carried_by(lambda.clone(), starts, t, &size, body);
     let back = copy(cx.vars, &back, &Substitution::default());
@@ -141,10 +146,21 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
     if !free.is_empty() {
         let behind = size_exp(&size.sub(&Size::constant(1)).sub(&Size::var(i)));
         let here = size_exp(&size.sub(&Size::var(i)));
-        let read = |v: &Var, all: &Var, key: &Exp| (vec![*v], index(*all, vec![key.clone()], Site::default()));
-        let mut way: Vec<Statement> = lambda.iter().zip(&all).map(|(l, all)| read(l, all, &behind)).collect();
-        way.extend(shared.iter().zip(&beside.all).map(|(v, all)| read(v, all, &here)));
-        way.extend(statements.into_iter().enumerate().filter(|(k, _)| redone.contains(k)).map(|(_, s)| s));
+        let mut way: Vec<Statement> =
+            lambda.iter().zip(&all).map(|(l, all)| (vec![*l], index(*all, vec![behind.clone()], Site::default()))).collect();
+        // What is carried may have a size that is bound again.
+        for (k, statement) in statements.into_iter().enumerate() {
+            for (v, all) in shared.iter().zip(&beside.all).filter(|(v, _)| place[v] == k) {
+                let read = match &bounds[v].0 {
+                    Exp::Var(_) => index(*all, vec![here.clone()], Site::default()),
+                    _ => cx.unpadded(*v, *all, vec![here.clone()]),
+                };
+                way.push((vec![*v], read));
+            }
+            if redone.contains(&k) {
+                way.push(statement);
+            }
+        }
         let back = copy(cx.vars, &sum(i, i64(0), n.clone(), lets(way, tuple(of_free))), &Substitution::default());
         cx.contribute_all(free, back);
     }
@@ -179,46 +195,6 @@ impl Beside {
         let init = tuple([init, self.nothing.clone()].concat());
         Exp::History(Box::new(History { state, init, index, size: size.clone(), body }))
     }
-}
-
-/// The variables of costly statements that `first` needs, and from which `second` can begin; and which statements it then
-/// needs.
-fn shared(cx: &Reverse, statements: &[Statement], first: &[Exp], second: &[Exp], i: Var) -> (Vec<Var>, FxHashSet<usize>) {
-    let place: FxHashMap<Var, usize> = statements.iter().enumerate().flat_map(|(k, (vars, _))| vars.iter().map(move |v| (*v, k))).collect();
-    let walk = |roots: &[Exp], stop: &mut dyn FnMut(Var) -> bool| {
-        let mut seen: FxHashSet<Var> = FxHashSet::default();
-        let mut through: FxHashSet<usize> = FxHashSet::default();
-        let mut pending: Vec<Var> = roots.iter().flat_map(Exp::free_vars).collect();
-        while let Some(v) = pending.pop() {
-            if seen.insert(v) && place.contains_key(&v) && !stop(v) && through.insert(place[&v]) {
-                pending.extend(statements[place[&v]].1.free_vars());
-            }
-        }
-        (seen, through)
-    };
-    let (of_first, by_first) = walk(first, &mut |_| false);
-    let local = |s: &Size| {
-        let mut vars = vec![];
-        s.variables(&mut vars);
-        vars.iter().any(|w| *w == i || place.contains_key(w))
-    };
-    let mut found = vec![];
-    let (_, redone) = walk(second, &mut |v| {
-        let statement = &statements[place[&v]].1;
-        let outside = !cx.vars.ty(v).shape().iter().any(local);
-        // What an inner history carries is of its steps. Other statements may yield adjoints of whole arrays, which are not
-        // kept for each step.
-        let kept = of_first.contains(&v) || (matches!(statement, Exp::History(_)) && by_first.contains(&place[&v]));
-        let stops = kept && outside && !costs_nothing(cx.vars, statement);
-        if stops {
-            found.push(v);
-        }
-        stops
-    });
-    // A statement is done again whole or not at all.
-    found.retain(|v| !redone.contains(&place[v]));
-    found.sort();
-    (found, redone)
 }
 
 fn parts(exp: Exp) -> Vec<Exp> {

@@ -20,5 +20,5 @@ pub fn forward(cx: &mut Forward, y: Var, array: Exp, keys: Vec<Exp>, site: Site,
 pub fn reverse(cx: &mut Reverse, array: &Exp, keys: &[Exp], site: Site, y_adj: Exp) {
     let Exp::Var(x) = array else { panic!("differentiate: a read is of a variable") };
     let places = keys.iter().cloned().zip(cx.vars.ty(*x).shape().iter().cloned()).collect();
-    cx.contribute(array, singleton(places, y_adj, site));
+    cx.contribute(array, singleton(places, y_adj, site.passed()));
 }

@@ -9,6 +9,7 @@
 use super::super::forward::Forward;
 use super::super::reverse::{Crossed, LoopOf, Reverse};
 use super::super::scope::{Scope, Statement, costs_nothing};
+use super::super::split::split;
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
@@ -25,9 +26,13 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, range: Range, body: Exp, adjoin
     let within = LoopOf { index: range.index, lo: lo.clone(), size: hi.sub(&lo) };
     let facts = cx.facts.clone();
     cx.facts.enter_range(&range);
-    let inner = cx.scope(Scope::split(body), adjoints);
+    let mut inner = cx.scope(Scope::split(body), adjoints);
     cx.facts = facts;
 
+    // What the way back needs is taken out of the branches that yield it beside their results, so that these are added
+    // as before and not kept.
+    let saved: Vec<Exp> = cx.cross(&inner, Some(&within), &FxHashSet::default()).saved.iter().map(|s| Exp::Var(s.inner)).collect();
+    inner.forward = split(cx.vars, inner.forward, &saved, &inner.results);
     let mut also = FxHashSet::default();
     let crossed = loop {
         let crossed = cx.cross(&inner, Some(&within), &also);

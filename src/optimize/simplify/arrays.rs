@@ -66,7 +66,8 @@ fn read(cx: &mut Context, array: Exp, keys: Vec<Exp>, site: Site) -> Rewrite {
         },
         Exp::Singleton(places, value, at) => {
             let known = |k: &Exp, size: &Size| cheap(cx, k) && cx.facts.in_range(k, size);
-            if places.iter().zip(&keys).all(|((k, size), j)| known(k, size) && known(j, size)) {
+            let placed = |k: &Exp, size: &Size| known(k, size) || (at.passed && cheap(cx, k));
+            if places.iter().zip(&keys).all(|((k, size), j)| placed(k, size) && known(j, size)) {
                 let count = places.len().min(keys.len());
                 let same = places.iter().zip(&keys).map(|((k, _), j)| op2(Op::Eq, k.clone(), j.clone())).reduce(|a, b| op2(Op::And, a, b));
                 let rest = index(singleton(places[count..].to_vec(), *value, at), keys[count..].to_vec(), site);
@@ -142,10 +143,10 @@ fn sum_solves(cx: &Context, range: &Range, body: &Exp, keys: &[Exp]) -> bool {
 /// `indices` are those of the sums around, `bound` what `let`s and loops inside them bind.
 fn singletons_solve(facts: &mut Facts, exp: &Exp, indices: &mut Vec<Var>, bound: &mut Vec<Var>) -> bool {
     match exp {
-        Exp::Singleton(places, value, _) => {
+        Exp::Singleton(places, value, site) => {
             let solves = |s: &Size| indices.iter().any(|i| linear(s, *i).is_some()) || indices.iter().all(|i| !s.mentions(*i));
             let fixed = |s: &Size| !bound.iter().any(|v| s.mentions(*v));
-            places.iter().all(|(k, size)| exp_size(k).is_some_and(|s| solves(&s) && fixed(&s)) && facts.in_range(k, size))
+            places.iter().all(|(k, size)| exp_size(k).is_some_and(|s| solves(&s) && fixed(&s)) && (site.passed || facts.in_range(k, size)))
                 && singletons_solve(facts, value, indices, bound)
         }
         Exp::Sum(range, body) => {

@@ -158,10 +158,10 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
         Exp::Index(..) if matches!(ty, Type::Scalar(_)) && costs_nothing(cx.vars, &value) && !has_loop(&value) && total(cx, &value) => {
             Ok(replace(cx, value, body))
         }
-        Exp::Singleton(places, part, _)
+        Exp::Singleton(places, part, site)
             if u.whole == 0
                 && costs_nothing(cx.vars, part)
-                && places.iter().all(|(k, s)| costs_nothing(cx.vars, k) && cx.facts.in_range(k, s))
+                && places.iter().all(|(k, s)| costs_nothing(cx.vars, k) && (site.passed || cx.facts.in_range(k, s)))
                 && reads_known(cx, &body, v) =>
         {
             Ok(inline_copies(cx.vars, body, v, &value))
@@ -170,10 +170,7 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
         // An array of reads is a view too, where all that is read of it is known to be there. One that is read often and
         // says much is kept: views of views of it would double what they say at each step.
         Exp::For(..)
-            if u.whole == 0
-                && costs_nothing(cx.vars, &value)
-                && (u.count == 1 || value.node_count() <= SHORT_VIEW)
-                && reads_known(cx, &body, v) =>
+            if u.whole == 0 && is_view(cx, &value) && (u.count == 1 || value.node_count() <= SHORT_VIEW) && reads_known(cx, &body, v) =>
         {
             Ok(inline_copies(cx.vars, body, v, &value))
         }
@@ -195,6 +192,17 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
             Ok(lets(bindings, body))
         }
         _ => Err(let_(vars, value, body)),
+    }
+}
+
+/// An array whose elements cost nothing, or are zero but for one place that does not have to be checked.
+fn is_view(cx: &Context, exp: &Exp) -> bool {
+    match exp {
+        Exp::For(_, _, body) => is_view(cx, body),
+        Exp::Singleton(places, value, site) => {
+            site.passed && places.iter().all(|(k, _)| costs_nothing(cx.vars, k)) && costs_nothing(cx.vars, value)
+        }
+        exp => costs_nothing(cx.vars, exp),
     }
 }
 
