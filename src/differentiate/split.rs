@@ -134,6 +134,17 @@ impl Body {
         (self.pick(&roots, &mut |_| false), roots)
     }
 
+    /// Where all that is shared is a result of the first part too: the variables, out of those bound to the first part,
+    /// that hold it.
+    fn among(&self, first: &[Var]) -> Option<Vec<Var>> {
+        self.shared.iter().map(|v| Some(first[self.first.iter().position(|e| *e == Exp::Var(*v))?])).collect()
+    }
+
+    /// The first part by itself.
+    fn whole_first(&self) -> Exp {
+        lets(self.pick(&self.first, &mut |_| false), tuple(self.first.clone()))
+    }
+
     /// A part that begins from what is shared, given by `reads`.
     fn part(&self, results: &[Exp], reads: &[Exp]) -> Exp {
         let rest = self.pick(results, &mut |v| self.shared.contains(&v));
@@ -185,6 +196,12 @@ fn apart(vars: &mut Vars, bound: &[Var], exp: &Exp, of_first: &[bool]) -> Option
         }
         Exp::Guard(p, e) => {
             let body = Body::new(vars, e, of_first, None)?;
+            if let Some(values) = body.among(&first) {
+                let reads: Vec<Exp> = values.iter().map(|v| Exp::Var(*v)).collect();
+                let (one, other) = (body.whole_first(), body.part(&body.second, &reads));
+                let parts = [(first, one), (second, other)];
+                return Some(parts.into_iter().map(|(bound, e)| (bound, fresh(vars, guard((**p).clone(), e)))).collect());
+            }
             let values = held(vars, &body.shared, None);
             if !values.is_empty() {
                 let (inner, roots) = body.shared();
@@ -197,6 +214,12 @@ fn apart(vars: &mut Vars, bound: &[Var], exp: &Exp, of_first: &[bool]) -> Option
         }
         Exp::If(p, a, b) => {
             let (a, b) = (Body::new(vars, a, of_first, None)?, Body::new(vars, b, of_first, None)?);
+            let reads = |held: &[Var]| held.iter().map(|v| Exp::Var(*v)).collect::<Vec<_>>();
+            if let (Some(of_a), Some(of_b)) = (a.among(&first), b.among(&first)) {
+                let one = if_((**p).clone(), a.whole_first(), b.whole_first());
+                let other = if_((**p).clone(), a.part(&a.second, &reads(&of_a)), b.part(&b.second, &reads(&of_b)));
+                return Some([(first, one), (second, other)].into_iter().map(|(bound, e)| (bound, fresh(vars, e))).collect());
+            }
             let (of_a, of_b) = (held(vars, &a.shared, None), held(vars, &b.shared, None));
             if !(of_a.is_empty() && of_b.is_empty()) {
                 let nothing = |vars: &mut Vars, held: &[Var]| -> Vec<Exp> {
@@ -209,7 +232,6 @@ fn apart(vars: &mut Vars, bound: &[Var], exp: &Exp, of_first: &[bool]) -> Option
                 let other = lets(inner_b, tuple([nothing(vars, &of_a), roots_b].concat()));
                 statements.push(([of_a.clone(), of_b.clone()].concat(), fresh(vars, if_((**p).clone(), then, other))));
             }
-            let reads = |held: &[Var]| held.iter().map(|v| Exp::Var(*v)).collect::<Vec<_>>();
             for (bound, of_a_part, of_b_part) in [(first, &a.first, &b.first), (second, &a.second, &b.second)] {
                 let part = if_((**p).clone(), a.part(of_a_part, &reads(&of_a)), b.part(of_b_part, &reads(&of_b)));
                 statements.push((bound, fresh(vars, part)));
