@@ -3,12 +3,14 @@
 //! forward:  the states and their tangents are one state
 //! reverse:  the loop runs as a history, whose last state is y, and is reversed as such
 //!
+//! Loops that only write places, each once, need no states (`writes`).
 //! A `while` loop is run once to count its iterations, and then is a loop over so many.
 
 use super::super::forward::Forward;
 use super::super::reverse::Reverse;
 use super::super::scope::Statement;
 use super::history::{self, Seeds};
+use super::writes;
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy, substitute};
 use crate::ir::*;
@@ -21,6 +23,9 @@ pub fn forward(cx: &mut Forward, vars: Vec<Var>, l: Iteration, out: &mut Vec<Sta
 }
 
 pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, l: Iteration, adjoints: Vec<Option<Exp>>) -> Vec<Statement> {
+    if let (Some(found), [y], [Some(y_adj)]) = (writes::Writes::of(&l), vars.as_slice(), adjoints.as_slice()) {
+        return writes::reverse(cx, *y, l.init, found, y_adj.clone());
+    }
     let Iteration { state, init, trip, body } = l;
     let mut forth = vec![];
     let (index, size, body) = match trip {

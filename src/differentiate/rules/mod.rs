@@ -11,3 +11,4 @@ pub mod scalar;
 pub mod singleton;
 pub mod sum;
 pub mod update;
+pub mod writes;

@@ -7,7 +7,7 @@ use crate::ir::build::*;
 use crate::ir::facts::Facts;
 use crate::ir::traverse::{Substitution, copy, map_children_with_facts, substitute};
 use crate::ir::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How a variable is used.
 #[derive(Clone, Copy, Debug, Default)]
@@ -240,39 +240,82 @@ pub fn inline_copies(vars: &mut Vars, body: Exp, v: Var, value: &Exp) -> Exp {
 /// `let (a, b) = …` where nothing uses some of the parts.
 fn prune(vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) -> Result<Exp, Exp> {
     let keep: Vec<usize> = (0..vars.len()).filter(|k| uses.get(&vars[*k]).is_some_and(|u| u.count > 0)).collect();
-    if keep.len() == vars.len() {
-        return Err(let_(vars, value, body));
-    }
-    match project(value, &keep) {
-        Ok(value) => Ok(let_(keep.into_iter().map(|k| vars[k]).collect(), value, body)),
-        Err(value) => Err(let_(vars, value, body)),
+    match project(&value, &keep).filter(|(_, kept)| kept.len() < vars.len()) {
+        Some((value, kept)) => Ok(let_(kept.into_iter().map(|k| vars[k]).collect(), value, body)),
+        None => Err(let_(vars, value, body)),
     }
 }
 
-/// The parts `keep` of a tuple, pushed inwards.
-fn project(exp: Exp, keep: &[usize]) -> Result<Exp, Exp> {
+/// The parts `keep` of a tuple, pushed inwards, and those that had to be kept with them.
+fn project(exp: &Exp, keep: &[usize]) -> Option<(Exp, Vec<usize>)> {
     match exp {
-        Exp::Tuple(parts) => Ok(tuple(keep.iter().map(|k| parts[*k].clone()).collect())),
-        Exp::For(i, size, body) => match project(*body, keep) {
-            Ok(body) => Ok(for_(i, size, body)),
-            Err(body) => Err(for_(i, size, body)),
-        },
-        Exp::Sum(range, body) => match project(*body, keep) {
-            Ok(body) => Ok(Exp::Sum(range, Box::new(body))),
-            Err(body) => Err(Exp::Sum(range, Box::new(body))),
-        },
-        Exp::Guard(p, e) => match project(*e, keep) {
-            Ok(e) => Ok(guard(*p, e)),
-            Err(e) => Err(guard(*p, e)),
-        },
-        Exp::Let(vars, value, body) => match project(*body, keep) {
-            Ok(body) => Ok(let_(vars, *value, body)),
-            Err(body) => Err(let_(vars, *value, body)),
-        },
-        Exp::If(p, a, b) => match (project((*a).clone(), keep), project((*b).clone(), keep)) {
-            (Ok(a), Ok(b)) => Ok(if_(*p, a, b)),
-            _ => Err(Exp::If(p, a, b)),
-        },
-        exp => Err(exp),
+        Exp::Tuple(parts) => Some((tuple(keep.iter().map(|k| parts[*k].clone()).collect()), keep.to_vec())),
+        Exp::For(i, size, body) => project(body, keep).map(|(body, kept)| (for_(*i, size.clone(), body), kept)),
+        Exp::Sum(range, body) => project(body, keep).map(|(body, kept)| (Exp::Sum(range.clone(), Box::new(body)), kept)),
+        Exp::Guard(p, e) => project(e, keep).map(|(e, kept)| (guard((**p).clone(), e), kept)),
+        Exp::Let(vars, value, body) => project(body, keep).map(|(body, kept)| (let_(vars.clone(), (**value).clone(), body), kept)),
+        Exp::If(p, a, b) => {
+            let (a, b) = (project(a, keep)?, project(b, keep)?);
+            (a.1 == b.1).then(|| (if_((**p).clone(), a.0, b.0), a.1))
+        }
+        Exp::History(h) => {
+            let (init, body, kept) = project_step(&h.state, &h.init, &h.body, None, keep)?;
+            let state = kept.iter().map(|k| h.state[*k]).collect();
+            Some((Exp::History(Box::new(History { state, init, index: h.index, size: h.size.clone(), body })), kept))
+        }
+        Exp::Loop(l) => {
+            let condition = match &l.trip {
+                Trip::For(_) => None,
+                Trip::While(condition) => Some(condition),
+            };
+            let (init, body, kept) = project_step(&l.state, &l.init, &l.body, condition, keep)?;
+            let state = kept.iter().map(|k| l.state[*k]).collect();
+            Some((Exp::Loop(Box::new(Iteration { state, init, trip: l.trip.clone(), body })), kept))
+        }
+        Exp::Var(_)
+        | Exp::Lit(_)
+        | Exp::Op(..)
+        | Exp::Partial(..)
+        | Exp::Index(..)
+        | Exp::Singleton(..)
+        | Exp::Reduce(..)
+        | Exp::Update(..)
+        | Exp::Array(_)
+        | Exp::Call(..) => None,
+    }
+}
+
+/// The first state and the step of a loop without the parts of its state that neither `keep` nor the condition needs, from
+/// any step on.
+fn project_step(state: &[Var], init: &Exp, body: &Exp, condition: Option<&Exp>, keep: &[usize]) -> Option<(Exp, Exp, Vec<usize>)> {
+    let mut needed: Vec<bool> = (0..state.len()).map(|k| keep.contains(&k)).collect();
+    let mut live = condition.map(live_vars).unwrap_or_default();
+    loop {
+        let kept: Vec<usize> = (0..state.len()).filter(|k| needed[*k]).collect();
+        let (step, of_step) = project(body, &kept)?;
+        live.extend(live_vars(&step));
+        let now: Vec<bool> = (0..state.len()).map(|k| of_step.contains(&k) || live.contains(&state[k])).collect();
+        if now == needed {
+            return Some((project(init, &kept).filter(|(_, of_init)| *of_init == kept)?.0, step, kept));
+        }
+        needed = now;
+    }
+}
+
+/// The free variables of an expression, but for those of values that nothing in it uses.
+fn live_vars(exp: &Exp) -> FxHashSet<Var> {
+    match exp {
+        Exp::Let(vars, value, body) => {
+            let mut live = live_vars(body);
+            let used = vars.iter().any(|v| live.contains(v));
+            vars.iter().for_each(|v| {
+                live.remove(v);
+            });
+            if used {
+                live.extend(live_vars(value));
+            }
+            live
+        }
+        exp => exp.free_vars().into_iter().collect(),
     }
 }
