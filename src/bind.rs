@@ -41,10 +41,10 @@ pub fn arguments(
     let f = program.function(id);
     let mut values = vec![];
     let mut missing = vec![];
-    for param in &f.params {
-        match given(program.vars.name(*param), program.vars.ty(*param))? {
+    for (k, param) in f.params.iter().enumerate() {
+        match given(program.vars.name(*param), program.param_type(id, k))? {
             Some(value) => values.push(value),
-            None => missing.push(parameter(program, *param)),
+            None => missing.push(parameter(program, id, k)),
         }
     }
     match missing.as_slice() {
@@ -55,9 +55,9 @@ pub fn arguments(
 }
 
 /// `x: [n]f64`
-pub fn parameter(program: &Program, param: Var) -> String {
+pub fn parameter(program: &Program, id: FunctionId, k: usize) -> String {
     let name = |v: Var| program.vars.name(v).to_string();
-    format!("`{}: {}`", program.vars.name(param), program.vars.ty(param).describe(&name))
+    format!("`{}: {}`", name(program.function(id).params[k]), program.param_type(id, k).describe_fully(&name))
 }
 
 /// The sizes that values give to a function's parameters, or what does not fit.
@@ -65,13 +65,13 @@ pub fn sizes(program: &Program, id: FunctionId, values: &[impl Argument]) -> Res
     let f = program.function(id);
     assert_eq!(f.params.len(), values.len(), "one value for each parameter of {}", f.name);
     let mut binder = Binder { program, unknown: &f.sizes, sizes: Sizes::default(), bound_by: FxHashMap::default(), axes: vec![] };
-    for (param, value) in f.params.iter().zip(values) {
+    for (k, (param, value)) in f.params.iter().zip(values).enumerate() {
         let name = program.vars.name(*param);
         if let View::Scalar(Lit::I64(k)) = value.view() {
             binder.sizes.insert(*param, k);
             binder.bound_by.insert(*param, format!("`{name}`"));
         }
-        binder.collect(name.to_string(), program.vars.ty(*param), value)?;
+        binder.collect(name.to_string(), program.param_type(id, k), value)?;
     }
     binder.solve()?;
     Ok(binder.sizes)
@@ -87,7 +87,7 @@ fn describe<T>(view: &View<'_, T>) -> String {
 
 /// One axis of an argument.
 struct Axis {
-    /// `x`, or `t.1` for a part of a tuple.
+    /// `x`, or `t.1` for a part of a tuple, `p.w` for a field of a record.
     argument: String,
     types: Vec<Size>,
     shape: Vec<usize>,
@@ -118,9 +118,15 @@ impl Binder<'_> {
                 }
                 true
             }
+            // A record of one field is that field.
+            (Type::Tuple(types), _) if types.len() == 1 => {
+                let field = types.fields().map_or("0", |fields| &fields[0]);
+                return self.collect(format!("{argument}.{field}"), &types[0], value);
+            }
             (Type::Tuple(types), View::Tuple(parts)) if types.len() == parts.len() => {
                 for (k, (ty, part)) in types.iter().zip(parts).enumerate() {
-                    self.collect(format!("{argument}.{k}"), ty, part)?;
+                    let part_name = types.fields().map_or(k.to_string(), |fields| fields[k].clone());
+                    self.collect(format!("{argument}.{part_name}"), ty, part)?;
                 }
                 true
             }
@@ -289,7 +295,7 @@ mod tests {
         params.iter().for_each(|v| p.vars.ty(*v).shape().iter().for_each(|s| s.variables(&mut used)));
         let sizes = [n, m].into_iter().filter(|v| used.contains(v)).collect();
         let body = Body::Exp(build::f64(0.0));
-        p.functions.push(Function { name: "f".into(), sizes, params, result: Type::F64, body, span: Span::default() });
+        p.functions.push(Function { name: "f".into(), sizes, params, result: Type::F64, body, signature: None, span: Span::default() });
         p
     }
     fn array(shape: &[&Size]) -> Type {

@@ -24,9 +24,10 @@ use harness::{load, read};
 use iverson::check::{self, DerivativeKind};
 use iverson::diagnostic::render;
 use iverson::ir::print::print_function;
-use iverson::ir::{FunctionId, Program};
+use iverson::ir::{FunctionId, Program, Type};
 use iverson::library;
 use iverson::pipeline;
+use iverson::value::named::Named;
 use iverson::value::{Value, literal, print, tree::Wanted};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -165,7 +166,7 @@ impl Subject {
         let value = self.stages(call.id, None, &None)?.call(&call.args, Target::Compiled)?;
         let (value, _) = value.map_err(|f| format!("the call fails: {}", f.message))?;
         self.check(call.id, &call.args)?;
-        Ok(shown(&value))
+        Ok(shown(&value, self.program()?.result_type(call.id)))
     }
 
     fn fails(&mut self, command: &str) -> Result<String, String> {
@@ -173,7 +174,7 @@ impl Subject {
         let text = self.text.clone();
         let stages = self.stages(call.id, None, &None)?;
         match stages.call(&call.args, Target::Compiled)? {
-            Ok((value, _)) => Err(format!("the call gives {}", shown(&value))),
+            Ok((value, _)) => Err(format!("the call gives {}", print::pretty(&value, 0))),
             Err(_) if stages.value_after_all(&call.args).is_some() => Err("after all passes, the call fails no more".to_string()),
             Err(failure) => Ok(render(&[failure.diagnostic()], &library::sources("golden.iv", text), false)),
         }
@@ -188,15 +189,16 @@ impl Subject {
         let value = stages.call(&args, Target::Compiled)?;
         let (value, _) = value.map_err(|f| format!("the call fails: {}", f.message))?;
         self.check(call.id, &call.args)?;
-        Ok(shown(&value))
+        let (program, id) = derived(self.program()?, call.id, kind, &call.wrt)?;
+        Ok(shown(&value, program.result_type(id)))
     }
 
     /// Tangents and seeds, converted to what the derived function takes.
     fn extra_arguments(&self, call: &Call, kind: DerivativeKind) -> Result<Vec<Value>, String> {
         let program = self.program()?;
         let (derived, id) = derived(program, call.id, kind, &call.wrt)?;
-        let params = &derived.function(id).params[program.function(call.id).params.len()..];
-        let texts = match (&call.extra, params.len()) {
+        let first = program.function(call.id).params.len();
+        let texts = match (&call.extra, derived.function(id).params.len() - first) {
             (None, 0) => vec![],
             (Some(text), 1) => vec![text.clone()],
             (Some(text), n) => {
@@ -209,7 +211,7 @@ impl Subject {
             }
             (None, _) => return Err("a direction `dir ..` or a seed `seed ..` is wanted".to_string()),
         };
-        texts.iter().zip(params).map(|(text, param)| convert(&derived, *param, text)).collect()
+        texts.iter().zip(first..).map(|(text, k)| convert(&derived, id, k, text)).collect()
     }
 
     fn show(&mut self, command: &str) -> Result<String, String> {
@@ -259,10 +261,10 @@ impl Subject {
         let stages = self.stages(id, kind, &wrt)?;
         let (program, id) = stages.last();
         let mut args = vec![];
-        for param in &program.function(id).params {
+        for (k, param) in program.function(id).params.iter().enumerate() {
             let name = program.vars.name(*param);
             args.push(match sizes.get(name) {
-                Some(value) => convert(program, *param, &value.to_string())?,
+                Some(value) => convert(program, id, k, &value.to_string())?,
                 None => {
                     let lookup = |v| sizes.get(program.vars.name(v)).copied();
                     let mut value = Value::zero(program.vars.ty(*param), &lookup).map_err(|e| format!("{e:?}"))?;
@@ -353,7 +355,7 @@ impl Call {
         let id = program.find(&text[..open]).ok_or(format!("there is no function `{}`", &text[..open]))?;
         let mut depth = 0;
         let close = text.char_indices().skip(open).find_map(|(k, c)| {
-            depth += matches!(c, '(' | '[') as i32 - matches!(c, ')' | ']') as i32;
+            depth += matches!(c, '(' | '[' | '{') as i32 - matches!(c, ')' | ']' | '}') as i32;
             (depth == 0).then_some(k)
         });
         let close = close.ok_or(format!("`{text}` has no end"))?;
@@ -362,7 +364,7 @@ impl Call {
         if texts.len() != params.len() {
             return Err(format!("`{}` takes {} arguments", &text[..open], params.len()));
         }
-        let args = texts.iter().zip(params).map(|(text, p)| convert(program, *p, text)).collect::<Result<Vec<_>, _>>()?;
+        let args = texts.iter().zip(0..).map(|(text, k)| convert(program, id, k, text)).collect::<Result<Vec<_>, _>>()?;
         harness::fits(program, id, &args)?;
         let rest = text[close + 1..].trim();
         let (rest, extra) = match rest.split_once("dir ").or_else(|| rest.split_once("seed ")) {
@@ -386,7 +388,7 @@ fn split_commas(text: &str) -> Vec<String> {
     let mut depth = 0;
     let mut part = String::new();
     for c in text.chars() {
-        depth += matches!(c, '(' | '[') as i32 - matches!(c, ')' | ']') as i32;
+        depth += matches!(c, '(' | '[' | '{') as i32 - matches!(c, ')' | ']' | '}') as i32;
         if c == ',' && depth == 0 {
             parts.push(std::mem::take(&mut part));
         } else {
@@ -398,20 +400,20 @@ fn split_commas(text: &str) -> Vec<String> {
     if parts == [""] { vec![] } else { parts }
 }
 
-fn convert(program: &Program, param: iverson::types::Var, text: &str) -> Result<Value, String> {
+fn convert(program: &Program, id: FunctionId, k: usize, text: &str) -> Result<Value, String> {
     let tree = literal::read(text).map_err(|e| format!("{e:?}"))?;
     let name = |v| program.vars.name(v).to_string();
-    let what = format!("argument `{}`", program.vars.name(param));
-    let wanted = Wanted { what: &what, ty: program.vars.ty(param), name: &name };
+    let what = format!("argument `{}`", program.vars.name(program.function(id).params[k]));
+    let wanted = Wanted { what: &what, ty: program.param_type(id, k), name: &name };
     wanted.convert(tree).map_err(|e| format!("{e:?}"))
 }
 
 /// Twelve digits: machines differ in the last bits of functions.
-fn shown(value: &Value) -> String {
+fn shown(value: &Value, ty: &Type) -> String {
     let mut value = value.clone();
     value.for_each_f64(&mut |x| {
         let rounded: f64 = format!("{x:.11e}").parse().expect("a printed number reads back");
         *x = rounded;
     });
-    print::pretty(&value, 0)
+    Named::labelled(value, ty).pretty(0)
 }

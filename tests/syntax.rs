@@ -77,6 +77,8 @@ fn show(exp: &Exp) -> String {
         ExpKind::Bracket(items) => format!("[{}]", join(items, show)),
         ExpKind::Singleton(keys, value) => format!("{{{} -> {}}}", join(keys, show), show(value)),
         ExpKind::Tuple(parts) => format!("(tuple {})", join(parts, show)),
+        ExpKind::Record(fields) => format!("{{{}}}", join(fields, |(name, e)| format!("{}: {}", name.text, show(e)))),
+        ExpKind::Field(e, name) => format!("(field {} {})", show(e), name.text),
         ExpKind::Let(pattern, ty, value, body) => {
             let ty = ty.as_ref().map_or(String::new(), |ty| format!(": {}", show_type(ty)));
             format!("(let {}{ty} {} {})", show_pattern(pattern), show(value), show(body))
@@ -127,6 +129,7 @@ fn show_type(ty: &TypeExp) -> String {
         TypeKind::Scalar(scalar) => scalar.name().into(),
         TypeKind::Array(sizes, element) => format!("[{}]{}", join(sizes, show), show_type(element)),
         TypeKind::Tuple(parts) => format!("({})", join(parts, show_type)),
+        TypeKind::Record(fields) => format!("{{{}}}", join(fields, |(name, ty)| format!("{}: {}", name.text, show_type(ty)))),
         TypeKind::Name(name) => name.clone(),
         TypeKind::Error => "error".into(),
     }

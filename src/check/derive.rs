@@ -12,12 +12,13 @@
 //! A Jacobian has the result's axes first and the parameter's last. Where the result is a tuple it is a tuple over the
 //! result's parts, each of them a tuple over the parameters if there are several.
 
+use super::erase::{erase, restore};
 use super::messages::count;
 use super::operators::index_name;
 use crate::diagnostic::Diagnostic;
 use crate::ir::build::{f64, for_, index, let_, lets, singleton, tuple, tuple_type, type_of, zero};
 use crate::ir::{Body, Exp, Function, FunctionId, Mode, Program, Site, Size, Type, Var};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DerivativeKind {
@@ -63,7 +64,11 @@ pub fn float_params(program: &Program, f: FunctionId) -> Vec<usize> {
 /// `wrt`, for `vjp` a seed. Gradients are a tuple over `wrt`, bare if it is one parameter.
 pub fn derive(program: &mut Program, f: FunctionId, kind: DerivativeKind, wrt: Option<&[String]>) -> Result<FunctionId, Diagnostic> {
     let wrt = with_respect_to(program, f, wrt)?;
-    Deriving { program, memo: &mut Memo::default() }.derive(f, kind, &wrt)
+    let first = program.functions.len();
+    restore(program);
+    let made = Deriving { program: &mut *program, memo: &mut Memo::default() }.derive(f, kind, &wrt);
+    erase(program, first, &FxHashSet::default());
+    made
 }
 
 /// The positions of the parameters named, in the order they are named.
@@ -222,7 +227,7 @@ impl Deriving<'_> {
             number += 1;
         }
         let span = self.program.function(of).span;
-        self.program.functions.push(Function { name: unique, sizes, params, result, body, span });
+        self.program.functions.push(Function { name: unique, sizes, params, result, body, signature: None, span });
         FunctionId(self.program.functions.len() as u32 - 1)
     }
 
@@ -396,7 +401,9 @@ impl Deriving<'_> {
             ([(vars, _)], Exp::Var(v)) if *vars == [*v] => bindings.remove(0).1,
             _ => lets(bindings, body),
         };
-        self.define(name, header, body, f)
+        let params: Vec<Type> = columns.into_iter().map(|(param, _)| param).collect();
+        let ty = jacobian_type(&result, &params);
+        self.add(name, header.sizes, header.params, ty, Body::Exp(body), f)
     }
 
     /// `for k. let (value, part) = derived(args, {k -> 1.0}); finish(part)`, the seed one-hot in array `at` of its type.
@@ -503,8 +510,10 @@ impl Deriving<'_> {
             at += 1;
             row
         });
+        let params: Vec<Type> = wrt.iter().map(|k| header.rename(&self.tangent_types(f, &[*k])[0])).collect();
+        let ty = jacobian_type(&result, &params);
         let name = self.name("jacrev", f, wrt);
-        self.define(name, header, body, f)
+        self.add(name, header.sizes, header.params, ty, Body::Exp(body), f)
     }
 }
 
@@ -517,6 +526,20 @@ fn sorted(wrt: &[usize]) -> Vec<usize> {
 fn with_one(mut args: Vec<Exp>) -> Vec<Exp> {
     args.push(f64(1.0));
     args
+}
+
+/// The type of a Jacobian: the structure of the result, in it that of the parameters, at last the axes of both.
+fn jacobian_type(result: &Type, params: &[Type]) -> Type {
+    fn under(param: &Type, axes: &[Size]) -> Type {
+        match param {
+            Type::Tuple(parts) => Type::Tuple(parts.map(|t| under(t, axes))),
+            Type::Scalar(_) | Type::Array(..) => axes.iter().rev().fold(param.clone(), |ty, size| ty.with_axis(size)),
+        }
+    }
+    match result {
+        Type::Tuple(parts) => Type::Tuple(parts.map(|t| jacobian_type(t, params))),
+        Type::Scalar(_) | Type::Array(..) => tuple_type(params.iter().map(|p| under(p, result.shape())).collect()),
+    }
 }
 
 /// The shapes of the arrays (and scalars) in a type, in order.

@@ -28,6 +28,7 @@ pub fn is_number(exp: &Exp) -> bool {
                 && args.iter().all(|a| is_number(&a.value))
         }
         ExpKind::Tuple(parts) => !parts.is_empty() && parts.iter().all(is_number),
+        ExpKind::Record(fields) => fields.iter().all(|(_, e)| is_number(e)),
         _ => false,
     }
 }
@@ -42,6 +43,7 @@ fn needs_shape(exp: &Exp) -> bool {
         ExpKind::Let(_, _, _, body) | ExpKind::Binder(BinderKind::For | BinderKind::Sum, _, body) => needs_shape(body),
         ExpKind::If(_, a, b) => needs_shape(a) && b.as_ref().is_none_or(|b| needs_shape(b)),
         ExpKind::Tuple(parts) | ExpKind::Bracket(parts) => parts.iter().any(needs_shape),
+        ExpKind::Record(fields) => fields.iter().any(|(_, e)| needs_shape(e)),
         _ => false,
     }
 }

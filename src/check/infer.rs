@@ -42,6 +42,8 @@ impl<'a> Checker<'a> {
             ExpKind::Bracket(items) => self.bracket(exp, items, hint),
             ExpKind::Singleton(keys, value) => self.singleton(keys, value, span, hint),
             ExpKind::Tuple(parts) => self.tuple(parts, hint),
+            ExpKind::Record(fields) => self.record(fields, span, hint),
+            ExpKind::Field(of, name) => self.field(of, name),
             ExpKind::Let(pattern, ty, value, body) => self.let_(pattern, ty.as_ref(), value, body, hint),
             ExpKind::Binder(kind, indices, body) => self.binder(*kind, indices, body, span, hint),
             ExpKind::If(condition, a, b) => self.if_(condition, a, b.as_deref(), hint),
@@ -119,7 +121,7 @@ impl<'a> Checker<'a> {
             .enumerate()
             .map(|(k, part)| {
                 let hint = match hint {
-                    Some(Type::Tuple(hints)) if hints.len() == parts.len() => Some(&hints[k]),
+                    Some(Type::Tuple(hints)) if hints.len() == parts.len() && hints.fields().is_none() => Some(&hints[k]),
                     _ => None,
                 };
                 self.infer(part, hint)
@@ -252,11 +254,17 @@ impl<'a> Checker<'a> {
             Pattern::Name(name) => {
                 let var = self.program.vars.fresh(name.text.clone(), ty.clone());
                 self.bind_name(&name.text, Binding::Var(var));
+                self.take_apart(var, ty, inner);
                 Some(vec![var])
             }
             Pattern::Tuple(parts, span) => {
                 let types = match ty {
-                    Type::Tuple(types) if types.len() == parts.len() => types,
+                    Type::Tuple(types) if types.len() == parts.len() && types.fields().is_none() => types,
+                    Type::Tuple(types) if types.fields().is_some() => {
+                        let text = format!("this pattern takes a tuple apart, but the value is a record, `{}`", self.describe(ty));
+                        self.report(Diagnostic::error(*span, text).label(value, "the value").note("read its fields by name: `p.a`"));
+                        return None;
+                    }
                     _ => {
                         let text =
                             format!("this pattern has {}, but the value has type `{}`", count(parts.len(), "part"), self.describe(ty));

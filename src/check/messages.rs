@@ -6,11 +6,24 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::{Scalar, Size, Type};
 use crate::syntax::ast::{BinaryOp, BinderKind, Exp, ExpKind, Subscript, Trip, UnaryOp};
 
+/// What to write where no type is meant by a name.
+pub const TYPES: &str =
+    "the types are `f64`, `i64`, `bool`, arrays `[n, m]f64`, tuples `(f64, [n]i64)`, records `{a: f64}` and names by `type`";
+
 pub const DERIVATIVE_OPERATORS: [&str; 9] = ["grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian", "jvp", "vjp", "hvp"];
 
 impl Checker<'_> {
     pub fn describe(&self, ty: &Type) -> String {
         ty.describe(&|v| self.program.vars.name(v).to_string())
+    }
+    /// Two types that differ, in words that differ.
+    pub fn describe_both(&self, a: &Type, b: &Type) -> (String, String) {
+        let (short, other) = (self.describe(a), self.describe(b));
+        if short != other {
+            return (short, other);
+        }
+        let name = |v| self.program.vars.name(v).to_string();
+        (a.describe_fully(&name), b.describe_fully(&name))
     }
     pub fn describe_size(&self, size: &Size) -> String {
         size.describe(&|v| self.program.vars.name(v).to_string())
@@ -71,7 +84,7 @@ impl Checker<'_> {
 }
 
 /// The candidate most like `name`. Names of one letter are all alike.
-fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
     let long = |name: &str| name.chars().count() > 1;
     nearest(name, candidates.filter(|c| long(c) && *c != name)).filter(|_| long(name)).map(str::to_string)
 }
@@ -127,6 +140,11 @@ fn spell(exp: &Exp, depth: usize) -> String {
         ExpKind::Bracket(items) => format!("[{}]", list(items)),
         ExpKind::Tuple(items) => format!("({})", list(items)),
         ExpKind::Ascribe(e, _) => inner(e),
+        ExpKind::Field(e, name) => format!("{}.{}", spell(e, depth), name.text),
+        ExpKind::Record(fields) => {
+            let fields: Vec<String> = fields.iter().map(|(name, e)| format!("{}: {}", name.text, inner(e))).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
         ExpKind::Singleton(..)
         | ExpKind::Let(..)
         | ExpKind::Binder(..)
@@ -180,7 +198,8 @@ pub fn count(n: usize, what: &str) -> String {
 fn for_each_child<'a>(exp: &'a Exp, f: &mut dyn FnMut(&'a Exp)) {
     match &exp.kind {
         ExpKind::Name(_) | ExpKind::Int(_) | ExpKind::Float(_) | ExpKind::Bool(_) | ExpKind::Error => {}
-        ExpKind::Unary(_, a) | ExpKind::Ascribe(a, _) => f(a),
+        ExpKind::Unary(_, a) | ExpKind::Ascribe(a, _) | ExpKind::Field(a, _) => f(a),
+        ExpKind::Record(fields) => fields.iter().for_each(|(_, e)| f(e)),
         ExpKind::Binary(_, _, a, b) => {
             f(a);
             f(b)

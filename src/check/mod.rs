@@ -9,24 +9,29 @@
 //! * `scope`: names, and bindings that float to the nearest scope
 //! * `infer`, `operators`, `binders`, `subscripts`, `calls`: expressions
 //! * `operator_calls`: derivative operators as they are written; `derive`: the functions they stand for
+//! * `records`, `type_names`: records and names of types; `erase`: records to tuples, when all is checked
 //! * `messages`: expressions and types as text
 
 mod binders;
 mod calls;
 mod derive;
+mod erase;
 mod hints;
 mod infer;
 mod loops;
 mod messages;
 mod operator_calls;
 mod operators;
+mod records;
 mod scope;
 mod sizes;
 mod subscripts;
+mod type_names;
 
 pub use derive::{DerivativeKind, derive, float_params};
 
 use crate::diagnostic::{Diagnostic, Span};
+use crate::ir::build::lets;
 use crate::ir::{Body, Exp, Function, FunctionId, Program, Size, Type, Var};
 use crate::syntax::ast;
 use binders::IndexCell;
@@ -50,6 +55,7 @@ pub fn check(module: &ast::Module) -> (Program, Vec<Diagnostic>) {
 
 fn walk(module: &ast::Module) -> (Program, Vec<Diagnostic>) {
     let mut checker = Checker::new(module);
+    checker.declare_types();
     let order = checker.order();
     for definition in &module.definitions {
         checker.header(definition);
@@ -57,6 +63,8 @@ fn walk(module: &ast::Module) -> (Program, Vec<Diagnostic>) {
     for k in order {
         checker.body(k);
     }
+    let parts = checker.parts.values().flatten().copied().collect();
+    erase::erase(&mut checker.program, 0, &parts);
     let mut diagnostics = checker.diagnostics;
     diagnostics.sort_by_key(|d| d.labels.first().map(|label| label.span));
     (checker.program, diagnostics)
@@ -88,6 +96,13 @@ struct Checker<'a> {
     /// Functions whose result type is not known.
     unknown_results: FxHashSet<FunctionId>,
     derived: derive::Memo,
+    /// What a type's name stands for, and the names that have no meaning.
+    types: FxHashMap<&'a str, &'a ast::TypeDefinition>,
+    broken_types: FxHashSet<String>,
+    /// The names of types that are being read, with their places, outermost first.
+    inside_types: Vec<(String, Span)>,
+    /// The variables of a record's fields, where it is taken apart.
+    parts: FxHashMap<Var, Vec<Var>>,
     scope: Vec<(String, Binding)>,
     /// Bindings that the nearest enclosing scope will make.
     floating: Vec<(Vec<Var>, Exp)>,
@@ -110,6 +125,10 @@ impl<'a> Checker<'a> {
             broken: FxHashSet::default(),
             unknown_results: FxHashSet::default(),
             derived: derive::Memo::default(),
+            types: FxHashMap::default(),
+            broken_types: FxHashSet::default(),
+            inside_types: vec![],
+            parts: FxHashMap::default(),
             scope: vec![],
             floating: vec![],
             indices: vec![],
@@ -221,6 +240,7 @@ impl<'a> Checker<'a> {
             params,
             result: result.unwrap_or(Type::tuple(vec![])),
             body: Body::Exp(Exp::Tuple(vec![])),
+            signature: None,
             span: definition.span,
         });
         self.scope.clear();
@@ -230,6 +250,11 @@ impl<'a> Checker<'a> {
         let definition = &self.module.definitions[k];
         let id = FunctionId(k as u32);
         self.enter_header(definition, id);
+        let mut taken_apart = vec![];
+        for param in self.program.function(id).params.clone() {
+            let ty = self.program.vars.ty(param).clone();
+            self.take_apart(param, &ty, &mut taken_apart);
+        }
         let declared =
             (definition.result.is_some() && !self.unknown_results.contains(&id)).then(|| self.program.function(id).result.clone());
         let errors = self.error_count();
@@ -253,7 +278,7 @@ impl<'a> Checker<'a> {
         } else if found.ty.is_none() && self.error_count() == errors && definition.result.is_none() {
             self.unknown_results.insert(id);
         }
-        self.program.functions[k].body = Body::Exp(found.exp);
+        self.program.functions[k].body = Body::Exp(lets(taken_apart, found.exp));
         self.scope.clear();
         self.floating.clear();
         self.indices.clear();

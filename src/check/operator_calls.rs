@@ -223,7 +223,7 @@ impl<'a> Checker<'a> {
             _ => {
                 let found = self.infer(exp, None);
                 match found.ty? {
-                    Type::Tuple(types) if types.len() == parts => {
+                    Type::Tuple(types) if types.len() == parts && types.fields().is_none() => {
                         let vars: Vec<Var> = types.iter().map(|t| self.program.vars.fresh("t", t.clone())).collect();
                         self.floating.push((vars.clone(), found.exp));
                         let found = vars.into_iter().zip(types).map(|(v, t)| Arg::Found(Typed::new(Exp::Var(v), t), exp.span));

@@ -1,6 +1,7 @@
 //! Operators, and Iverson brackets in chains of `*` and `/`.
 //!
-//! `+` is the IR's own on arrays and tuples; `a - b`, `-a` and scaling of arrays stand for nests of `for`.
+//! `+` is the IR's own on arrays and tuples; `a - b`, `-a` and scaling of arrays stand for nests of `for`, those of tuples
+//! and records for tuples of these.
 //! Every bracket in a chain guards the whole chain: `a * [p] * b / c` is `[p] * (a * b / c)`. Where the right side of
 //! `and`/`or` could fail (a read, a call), it is evaluated only if the left side does not decide, and in a bracket
 //! it becomes an inner guard.
@@ -37,6 +38,12 @@ impl<'a> Checker<'a> {
                     Type::Scalar(Scalar::F64 | Scalar::I64) => Typed::new(op1(Op::Neg, found.exp), ty),
                     Type::Array(_, Scalar::F64 | Scalar::I64) => {
                         let exp = self.elementwise(vec![(found.exp, ty.clone())], &ty, |mut e| op1(Op::Neg, e.remove(0)));
+                        Typed::new(exp, ty)
+                    }
+                    Type::Tuple(_) if is_additive(&ty) => {
+                        let exp = self.partwise(vec![(found.exp, ty.clone())], &ty, &mut |c, operands, ty| {
+                            c.elementwise(operands, ty, |e| Exp::Op(Op::Neg, e))
+                        });
                         Typed::new(exp, ty)
                     }
                     Type::Scalar(_) | Type::Array(..) | Type::Tuple(_) => {
@@ -122,7 +129,11 @@ impl<'a> Checker<'a> {
                     let exp = self.elementwise(operands, &lt, |e| Exp::Op(ir_op, e));
                     return Typed::new(exp, lt);
                 }
-                (Type::Tuple(_), _) => {}
+                (Type::Tuple(_), _) => {
+                    let operands = vec![(left.exp, lt.clone()), (right.exp, rt)];
+                    let exp = self.partwise(operands, &lt, &mut |c, operands, ty| c.elementwise(operands, ty, |e| Exp::Op(ir_op, e)));
+                    return Typed::new(exp, lt);
+                }
             }
         }
         let sign = symbol(op);
@@ -328,7 +339,8 @@ impl<'a> Checker<'a> {
         for ((op, exp), typed) in exps.into_iter().zip(found) {
             // A number follows the other factors, a singleton's size comes from outside.
             let wanted = if is_number(exp) { lead.as_ref().or(hint) } else { hint.or(lead.as_ref()) };
-            let typed = typed.unwrap_or_else(|| self.infer(exp, wanted));
+            let scalar = wanted.filter(|ty| is_number(exp) && matches!(ty, Type::Tuple(_))).and_then(common_scalar);
+            let typed = typed.unwrap_or_else(|| self.infer(exp, scalar.as_ref().or(wanted)));
             total = Some(match (total, op) {
                 (None, Some((BinaryOp::Div, op_span))) => {
                     let one = Typed::new(Exp::Lit(Lit::F64(1.0)), Type::F64);
@@ -364,6 +376,16 @@ impl<'a> Checker<'a> {
                 let ty = lt.clone();
                 let exp = self.elementwise(vec![(left.exp, lt), (right.exp, rt)], &ty, |e| Exp::Op(ir_op, e));
                 return Typed::new(exp, ty);
+            }
+            (Type::Tuple(_), Type::Scalar(y)) if leaf_scalars(&lt).iter().all(|x| result(*x, *y) == Some(*x)) => {
+                let operands = vec![(left.exp, lt.clone()), (right.exp, rt)];
+                let exp = self.partwise(operands, &lt, &mut |c, operands, ty| c.elementwise(operands, ty, |e| Exp::Op(ir_op, e)));
+                return Typed::new(exp, lt);
+            }
+            (Type::Scalar(x), Type::Tuple(_)) if op == BinaryOp::Mul && leaf_scalars(&rt).iter().all(|y| result(*x, *y) == Some(*y)) => {
+                let operands = vec![(left.exp, lt), (right.exp, rt.clone())];
+                let exp = self.partwise(operands, &rt, &mut |c, operands, ty| c.elementwise(operands, ty, |e| Exp::Op(ir_op, e)));
+                return Typed::new(exp, rt);
             }
             (Type::Scalar(x), Type::Array(_, y)) if op == BinaryOp::Mul && result(*x, *y).is_some() => {
                 let ty = rt.clone();
@@ -411,6 +433,21 @@ pub fn is_additive(ty: &Type) -> bool {
         Type::Scalar(s) | Type::Array(_, s) => *s != Scalar::Bool,
         Type::Tuple(parts) => parts.iter().all(is_additive),
     }
+}
+
+/// The scalars of all parts of a type.
+fn leaf_scalars(ty: &Type) -> Vec<Scalar> {
+    match ty {
+        Type::Scalar(s) | Type::Array(_, s) => vec![*s],
+        Type::Tuple(parts) => parts.iter().flat_map(leaf_scalars).collect(),
+    }
+}
+
+/// The scalar of all parts of a type, if it is one.
+fn common_scalar(ty: &Type) -> Option<Type> {
+    let scalars = leaf_scalars(ty);
+    let first = *scalars.first()?;
+    scalars.iter().all(|s| *s == first).then_some(Type::Scalar(first))
 }
 
 pub fn index_name(k: usize) -> String {

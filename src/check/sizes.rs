@@ -7,10 +7,11 @@
 use super::{Checker, Typed, messages};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::build::exp_size;
-use crate::ir::{Exp, FunctionId, Scalar, Size, Type, Var};
+use crate::ir::{Exp, FunctionId, Size, Type, Var};
 use crate::syntax::ast::{self, ExpKind, TypeExp, TypeKind};
 
 use super::scope::Binding;
+use crate::types::Parts;
 
 impl<'a> Checker<'a> {
     /// Reads a definition's parameters and result type. Marks the function broken where a parameter has no type.
@@ -29,7 +30,7 @@ impl<'a> Checker<'a> {
             params.push(self.program.vars.fresh(param.name.text.clone(), Type::I64));
         }
         for (param, var) in definition.params.iter().zip(&params) {
-            if matches!(param.ty.kind, TypeKind::Scalar(Scalar::I64)) {
+            if self.is_integer_type(&param.ty) {
                 self.bind_name(&param.name.text, Binding::Var(*var));
             }
         }
@@ -50,10 +51,18 @@ impl<'a> Checker<'a> {
     }
 
     /// Binds the names that stand alone as axes.
-    fn bind_sizes(&mut self, ty: &TypeExp, definition: &ast::Definition, sizes: &mut Vec<Var>) {
+    fn bind_sizes(&mut self, ty: &'a TypeExp, definition: &ast::Definition, sizes: &mut Vec<Var>) {
         match &ty.kind {
-            TypeKind::Scalar(_) | TypeKind::Name(_) | TypeKind::Error => {}
+            TypeKind::Scalar(_) | TypeKind::Error => {}
+            TypeKind::Name(name) => {
+                if let Some(declared) = self.declared(name) {
+                    self.inside_types.push((name.clone(), ty.span));
+                    self.bind_sizes(&declared.ty, definition, sizes);
+                    self.inside_types.pop();
+                }
+            }
             TypeKind::Tuple(parts) => parts.iter().for_each(|t| self.bind_sizes(t, definition, sizes)),
+            TypeKind::Record(fields) => fields.iter().for_each(|(_, t)| self.bind_sizes(t, definition, sizes)),
             TypeKind::Array(axes, element) => {
                 for axis in axes {
                     let ExpKind::Name(name) = &axis.kind else { continue };
@@ -61,18 +70,19 @@ impl<'a> Checker<'a> {
                         continue;
                     }
                     if let Some(param) = definition.params.iter().find(|p| p.name.text == *name) {
-                        self.report(
+                        let diagnostic =
                             Diagnostic::error(axis.span, format!("`{name}` is a parameter that is no `i64`, so it is no size"))
                                 .here("used as a size here")
                                 .label(param.name.span, "the parameter")
-                                .note("give the size another name, or the parameter the type `i64`"),
-                        );
+                                .note("give the size another name, or the parameter the type `i64`");
+                        let diagnostic = self.inside(diagnostic);
+                        self.report(diagnostic);
                         self.bind_name(name, Binding::Poison);
                     } else if !name.starts_with(|c: char| c.is_lowercase() || c == '_') {
-                        self.report(
-                            Diagnostic::error(axis.span, format!("`{name}` cannot name a size"))
-                                .note(format!("names of sizes begin with a lower-case letter, as `{}`", name.to_lowercase())),
-                        );
+                        // In a type with a name it is reported where that is declared.
+                        if self.inside_types.is_empty() {
+                            self.report(no_size_name(name, axis.span));
+                        }
                         self.bind_name(name, Binding::Poison);
                     } else {
                         let var = self.program.vars.fresh(name.clone(), Type::I64);
@@ -95,7 +105,7 @@ impl<'a> Checker<'a> {
         let broken = self.broken.contains(&id);
         for (param, var) in definition.params.iter().zip(&f.params) {
             // Where one parameter could not be read the types of the others still hold, if they were read.
-            let unread = broken && *self.program.vars.ty(*var) == Type::I64 && !matches!(param.ty.kind, TypeKind::Scalar(Scalar::I64));
+            let unread = broken && *self.program.vars.ty(*var) == Type::I64 && !self.is_integer_type(&param.ty);
             self.bind_name(&param.name.text, if unread { Binding::Poison } else { Binding::Var(*var) });
         }
     }
@@ -114,17 +124,15 @@ impl<'a> Checker<'a> {
                 let sizes: Vec<Size> = sizes.into_iter().collect::<Option<_>>()?;
                 Some(sizes.iter().rev().fold(element, |ty, size| ty.with_axis(size)))
             }
-            TypeKind::Name(name) => {
-                let message = match name.as_str() {
-                    "f32" | "i32" => format!("the type `{name}` is not supported yet"),
-                    _ => format!("unknown type `{name}`"),
-                };
-                self.report(
-                    Diagnostic::error(ty.span, message)
-                        .note("the types are `f64`, `i64`, `bool`, arrays `[n, m]f64` and tuples `(f64, [n]i64)`"),
-                );
-                None
+            TypeKind::Record(fields) => {
+                // In a type with a name it is reported where that is declared.
+                let distinct = !self.inside_types.is_empty() || self.distinct_fields(fields.iter().map(|(name, _)| name));
+                let types: Vec<Option<Type>> = fields.iter().map(|(_, t)| self.read_type(t)).collect();
+                let types: Vec<Type> = types.into_iter().collect::<Option<_>>()?;
+                let names = fields.iter().map(|(name, _)| name.text.clone()).collect();
+                distinct.then(|| Type::Tuple(Parts::record(names, types)))
             }
+            TypeKind::Name(name) => self.named_type(name, ty.span),
             TypeKind::Error => None,
         }
     }
@@ -135,10 +143,10 @@ impl<'a> Checker<'a> {
         names.retain(|(name, _)| self.lookup(name).is_none() && !self.is_function_name(name));
         if !names.is_empty() {
             for (name, span) in names {
-                self.report(
-                    Diagnostic::error(span, format!("unknown size `{name}`"))
-                        .note("a size is bound where its name alone is an axis of a parameter (`x: [n]f64`), or is an `i64` in scope"),
-                );
+                let diagnostic = Diagnostic::error(span, format!("unknown size `{name}`"))
+                    .note("a size is bound where its name alone is an axis of a parameter (`x: [n]f64`), or is an `i64` in scope");
+                let diagnostic = self.inside(diagnostic);
+                self.report(diagnostic);
             }
             return None;
         }
@@ -161,6 +169,15 @@ impl<'a> Checker<'a> {
             self.report_no_size(axis);
         }
         size
+    }
+
+    /// Says where the name of a type stands, where the complaint is about what it stands for.
+    fn inside(&self, mut diagnostic: Diagnostic) -> Diagnostic {
+        if let Some((name, used)) = self.inside_types.first() {
+            let span = std::mem::replace(&mut diagnostic.labels[0].span, *used);
+            diagnostic = diagnostic.label(span, format!("in the type `{name}`"));
+        }
+        diagnostic
     }
 
     fn report_no_size(&mut self, axis: &ast::Exp) {
@@ -227,7 +244,9 @@ impl<'a> Checker<'a> {
             (Type::Array(sa, a), Type::Array(sb, b)) => {
                 a == b && sa.len() == sb.len() && sa.iter().zip(sb).all(|(x, y)| self.same_size(x, y))
             }
-            (Type::Tuple(a), Type::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(x, y)| self.same_type(x, y)),
+            (Type::Tuple(a), Type::Tuple(b)) => {
+                a.len() == b.len() && a.fields() == b.fields() && a.iter().zip(b).all(|(x, y)| self.same_type(x, y))
+            }
             (Type::Scalar(_) | Type::Array(..) | Type::Tuple(_), _) => false,
         }
     }
@@ -238,10 +257,17 @@ impl<'a> Checker<'a> {
         if self.same_type(ty, want) {
             return true;
         }
-        let message = format!("this has type `{}`, but `{}` is wanted", self.describe(ty), self.describe(want));
-        let diagnostic = because(self, Diagnostic::error(span, message).here(format!("`{}`", self.describe(ty))));
+        let (have, wanted) = self.describe_both(ty, want);
+        let message = format!("this has type `{have}`, but `{wanted}` is wanted");
+        let diagnostic = because(self, Diagnostic::error(span, message).here(format!("`{have}`")));
         let diagnostic = self.explain_difference(diagnostic, ty, want);
         self.report(diagnostic);
         false
     }
+}
+
+/// An axis of a name that is none of a size.
+pub fn no_size_name(name: &str, span: Span) -> Diagnostic {
+    Diagnostic::error(span, format!("`{name}` cannot name a size"))
+        .note(format!("names of sizes begin with a lower-case letter, as `{}`", name.to_lowercase()))
 }

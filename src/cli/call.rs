@@ -13,7 +13,7 @@ pub fn run(call: &Call) -> Result<(), Failure> {
     let (source, id) = Source::subject(&call.subject)?;
     let (values, _) = Given::new(&call.inputs, &source.program, id)?.arguments(&source.program, id)?;
     let result = Executable::new(&source, id, &call.execution)?.call(&source, &values)?;
-    output::write(&Named::from(result), &call.output)
+    output::write(&Named::labelled(result, source.program.result_type(id)), &call.output)
 }
 
 /// Derivatives that take no more than the parameters.

@@ -11,6 +11,7 @@ use super::inputs::Given;
 use super::options::{CheckGrad, Kind};
 use super::output;
 use super::source::Source;
+use iverson::ir::Type;
 use iverson::value::tree::Random;
 use iverson::value::{Array, Value};
 use serde_json::json;
@@ -28,7 +29,7 @@ pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
     let function = Executable::new(&source, of, &options.execution)?;
 
     let mut generator = Random::new("check-grad");
-    let result_type = source.program.function(of).result.tangent().expect("a float result");
+    let result_type = source.program.result_type(of).tangent().expect("a float result");
     let seed = random(&result_type, &sizes, &mut generator)?;
     let directions: Vec<Value> =
         wrt.iter().map(|k| random(&tangent_type(&source, of, *k), &sizes, &mut generator)).collect::<Result<_, _>>()?;
@@ -67,7 +68,8 @@ pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
         let found = differences(x, &seed, &mut project)?;
         set_float(&mut values[param], place, x);
         let name = source.program.vars.name(source.program.function(of).params[param]);
-        report.note(adjoints[k], found, || place_name(name, &values[param], place));
+        let ty = source.program.param_type(of, param);
+        report.note(adjoints[k], found, || place_name(name, ty, &values[param], place));
     }
     report.print(&source.program.function(of).name, options)
 }
@@ -113,8 +115,16 @@ fn set_float(value: &mut Value, place: usize, to: f64) {
     });
 }
 
-/// `x[1, 2]`, `t.1[0]`
-fn place_name(name: &str, value: &Value, mut place: usize) -> String {
+/// `x[1, 2]`, `t.1[0]`, `p.w[0]`
+fn place_name(name: &str, ty: &Type, value: &Value, mut place: usize) -> String {
+    let part_of = |k: usize| match ty {
+        Type::Tuple(types) => (types.fields().map_or(k.to_string(), |fields| fields[k].clone()), &types[k]),
+        Type::Scalar(_) | Type::Array(..) => (k.to_string(), ty),
+    };
+    if matches!(ty, Type::Tuple(types) if types.len() == 1) {
+        let (field, ty) = part_of(0);
+        return place_name(&format!("{name}.{field}"), ty, value, place);
+    }
     match value {
         Value::Scalar(_) => name.to_string(),
         Value::Array(a) => {
@@ -125,7 +135,8 @@ fn place_name(name: &str, value: &Value, mut place: usize) -> String {
             for (k, part) in parts.iter().enumerate() {
                 let count = part.floats().len();
                 if place < count {
-                    return place_name(&format!("{name}.{k}"), part, place);
+                    let (field, ty) = part_of(k);
+                    return place_name(&format!("{name}.{field}"), ty, part, place);
                 }
                 place -= count;
             }

@@ -2,14 +2,14 @@
 //! parameters, and its result under the names of the parameters.
 
 use super::failure::Failure;
-use super::inputs::{Given, check_name, check_shape, read};
+use super::inputs::{Given, check_name, check_shape, insert, read};
 use super::options::{Kind, Wrt};
 use super::source::Source;
 use iverson::bind::Sizes;
 use iverson::check::{self, DerivativeKind};
-use iverson::ir::{FunctionId, Type, Var};
+use iverson::ir::{FunctionId, Lit, Type, Var};
 use iverson::value::named::Named;
-use iverson::value::tree::{Random, Wanted};
+use iverson::value::tree::{Random, Tree, Wanted};
 use iverson::value::{Error, Value};
 
 pub struct Derivative {
@@ -51,37 +51,37 @@ impl Derivative {
             }
             other => panic!("a derivative with a value gives a pair, not {}", other.describe()),
         };
+        let function = source.program.result_type(self.of);
+        let tangent = function.tangent().expect("a float result");
         match self.kind {
-            Kind::Grad | Kind::Hvp => self.keyed(value),
+            Kind::Grad | Kind::Hvp => self.keyed(source, value),
             Kind::Hessian => self.hessian(source, value),
             Kind::ValueAndGrad => {
                 let (value, grad) = pair(value);
-                Named::record([("value", value.into()), ("grad", self.keyed(grad))])
+                Named::record([("value", Named::labelled(value, function)), ("grad", self.keyed(source, grad))])
             }
             Kind::Vjp => {
                 let (value, cotangents) = pair(value);
-                Named::record([("value", value.into()), ("cotangents", self.keyed(cotangents))])
+                Named::record([("value", Named::labelled(value, function)), ("cotangents", self.keyed(source, cotangents))])
             }
             Kind::Jvp => {
-                let (value, tangent) = pair(value);
-                Named::record([("value", value.into()), ("tangent", tangent.into())])
+                let (value, change) = pair(value);
+                Named::record([("value", Named::labelled(value, function)), ("tangent", Named::labelled(change, &tangent))])
             }
-            Kind::Jacobian => {
-                let tangent = source.program.function(self.of).result.tangent();
-                self.jacobian(&tangent.expect("a float result"), value)
-            }
+            Kind::Jacobian => self.jacobian(source, &tangent, value),
         }
     }
 
     /// One parameter gives a bare value, several a tuple.
-    fn keyed(&self, value: Value) -> Named {
+    fn keyed(&self, source: &Source, value: Value) -> Named {
         let parts = match value {
             value if self.names.len() == 1 => vec![value],
             Value::Tuple(parts) => parts,
             other => panic!("a derivative by several parameters gives a tuple, not {}", other.describe()),
         };
         assert_eq!(parts.len(), self.names.len(), "one part for each parameter");
-        Named::Record(self.names.iter().cloned().zip(parts.into_iter().map(Named::Value)).collect())
+        let label = |(part, param): (Value, &usize)| Named::labelled(part, &tangent_type(source, self.of, *param));
+        Named::Record(self.names.iter().cloned().zip(parts.into_iter().zip(&self.wrt).map(label)).collect())
     }
 
     /// The Jacobian of the gradient has the parameters of the second derivative inside the parts of a tuple parameter;
@@ -89,6 +89,7 @@ impl Derivative {
     fn hessian(&self, source: &Source, value: Value) -> Named {
         fn select(ty: &Type, value: &Value, which: Option<usize>) -> Value {
             match (ty, value, which) {
+                (Type::Tuple(types), _, _) if types.len() == 1 => select(&types[0], value, which),
                 (Type::Tuple(types), Value::Tuple(parts), _) => {
                     Value::Tuple(types.iter().zip(parts).map(|(ty, part)| select(ty, part, which)).collect())
                 }
@@ -103,26 +104,34 @@ impl Derivative {
         };
         let row = |(row, param): (&Value, &usize)| {
             let ty = tangent_type(source, self.of, *param);
-            let column = |k: usize| Named::Value(select(&ty, row, (self.names.len() > 1).then_some(k)));
+            let column = |k: usize| {
+                let columns = within(&ty, &tangent_type(source, self.of, self.wrt[k]));
+                Named::labelled(select(&ty, row, (self.names.len() > 1).then_some(k)), &columns)
+            };
             Named::Record(self.names.iter().enumerate().map(|(k, name)| (name.clone(), column(k))).collect())
         };
         Named::Record(self.names.iter().cloned().zip(rows.iter().zip(&self.wrt).map(row)).collect())
     }
 
-    /// A list over the parts of the result.
-    fn jacobian(&self, tangent: &Type, value: Value) -> Named {
-        match (tangent, value) {
-            (Type::Tuple(types), Value::Tuple(parts)) => {
-                Named::List(types.iter().zip(parts).map(|(ty, part)| self.jacobian(ty, part)).collect())
-            }
-            (_, value) => self.keyed(value),
+    /// A list over the parts of the result, or a record of its fields.
+    fn jacobian(&self, source: &Source, tangent: &Type, value: Value) -> Named {
+        let Type::Tuple(types) = tangent else { return self.keyed(source, value) };
+        let parts = match value {
+            Value::Tuple(parts) if types.len() > 1 => parts,
+            value => vec![value],
+        };
+        let parts = types.iter().zip(parts).map(|(ty, part)| self.jacobian(source, ty, part));
+        match types.fields() {
+            Some(names) => Named::Record(names.iter().cloned().zip(parts).collect()),
+            None => Named::List(parts.collect()),
         }
     }
 
     /// Directions for the parameters, from the command line or a file as `d_name`; zero where there is none.
     pub fn directions(&self, source: &Source, dirs: &[(String, String)], given: &mut Given, sizes: &Sizes) -> Result<Vec<Value>, Failure> {
         let known: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        for (name, _) in dirs {
+        for (path, _) in dirs {
+            let name = path.split('.').next().unwrap_or(path);
             check_name(name, &known, || format!("no direction of `{name}` is wanted"))?;
         }
         let mut values = vec![];
@@ -130,11 +139,13 @@ impl Derivative {
             let ty = tangent_type(source, self.of, *k);
             let what = format!("direction of `{name}`");
             let wanted = Wanted { what: &what, ty: &ty, name: &|v| source.program.vars.name(v).to_string() };
-            let mut mine = dirs.iter().filter(|(n, _)| n == name);
-            let value = match (mine.next(), mine.next()) {
-                (Some(_), Some(_)) => return Err(Failure::message(format!("the {what} is given twice"))),
-                (Some((_, text)), None) => Some(wanted.convert(read(&what, text)?)?),
-                (None, _) => given.in_files(&format!("d_{name}"), &wanted)?,
+            let mut mine = vec![];
+            for (path, text) in dirs.iter().filter(|(path, _)| path.split('.').next() == Some(name)) {
+                insert(&mut mine, path, read(&what, text)?).map_err(|()| Failure::message(format!("the {what} is given twice")))?;
+            }
+            let value = match mine.pop() {
+                Some((_, tree)) => Some(wanted.convert(with_zeros(tree, &ty, sizes)?)?),
+                None => given.in_files(&format!("d_{name}"), &wanted)?,
             };
             values.push(match value {
                 Some(value) => {
@@ -149,7 +160,7 @@ impl Derivative {
 
     /// The cotangent of the result, from the command line or a file as `seed`; 1 for a scalar where there is none.
     pub fn seed(&self, source: &Source, seed: Option<&str>, given: &mut Given, sizes: &Sizes) -> Result<Value, Failure> {
-        let ty = source.program.function(self.of).result.tangent().expect("a float result");
+        let ty = source.program.result_type(self.of).tangent().expect("a float result");
         let name = |v: Var| source.program.vars.name(v).to_string();
         let wanted = Wanted { what: "seed", ty: &ty, name: &name };
         let value = match seed {
@@ -201,8 +212,33 @@ pub fn wrt_positions(source: &Source, of: FunctionId, wrt: &Wrt) -> Result<Vec<u
 }
 
 pub fn tangent_type(source: &Source, of: FunctionId, param: usize) -> Type {
-    let param = source.program.function(of).params[param];
-    source.program.vars.ty(param).tangent().expect("a parameter with floats")
+    source.program.param_type(of, param).tangent().expect("a parameter with floats")
+}
+
+/// A record with the fields that are not given, which are zero.
+fn with_zeros(tree: Tree, ty: &Type, sizes: &Sizes) -> Result<Tree, Error> {
+    let (Tree::Record(mut given), Type::Tuple(types)) = (tree.clone(), ty) else { return Ok(tree) };
+    for (name, ty) in types.fields().unwrap_or_default().iter().zip(types) {
+        let place = given.iter().position(|(n, _)| n == name);
+        let field = match (place.map(|k| given.swap_remove(k).1), ty) {
+            (Some(tree), ty) => with_zeros(tree, ty, sizes)?,
+            (None, Type::Tuple(_)) => with_zeros(Tree::Record(vec![]), ty, sizes)?,
+            (None, _) => match Value::zero(ty, &|v| sizes.get(&v).copied())? {
+                Value::Array(array) => Tree::Array(array),
+                _ => Tree::Scalar(Lit::F64(0.0)),
+            },
+        };
+        given.push((name.clone(), field));
+    }
+    Ok(Tree::Record(given))
+}
+
+/// The structure of one type with that of another in each of its places.
+fn within(outer: &Type, inner: &Type) -> Type {
+    match outer {
+        Type::Tuple(parts) => Type::Tuple(parts.map(|t| within(t, inner))),
+        Type::Scalar(_) | Type::Array(..) => inner.clone(),
+    }
 }
 
 /// A random value of a type without integers under the sizes of a call.

@@ -20,12 +20,11 @@ impl Given {
         let f = program.function(id);
         let params: Vec<&str> = f.params.iter().map(|p| program.vars.name(*p)).collect();
         let mut arguments: Vec<(String, Tree)> = vec![];
-        for (name, text) in &inputs.arguments {
+        for (path, text) in &inputs.arguments {
+            let name = path.split('.').next().unwrap_or(path);
             check_name(name, &params, || format!("`{}` has no parameter `{name}`", f.name))?;
-            if arguments.iter().any(|(n, _)| n == name) {
-                return Err(Failure::message(format!("argument `{name}` is given twice")));
-            }
-            arguments.push((name.clone(), read(&format!("argument `{name}`"), text)?));
+            insert(&mut arguments, path, read(&format!("argument `{path}`"), text)?)
+                .map_err(|()| Failure::message(format!("argument `{path}` is given twice")))?;
         }
         let files = inputs.data.iter().map(|path| DataFile::open(path)).collect::<Result<_, _>>()?;
         Ok(Given { arguments, files })
@@ -59,6 +58,29 @@ impl Given {
         }
         Ok(None)
     }
+}
+
+/// Puts a value at its path among named ones: `p.w` is the field `w` of `p`. An error where something is there already.
+pub fn insert(fields: &mut Vec<(String, Tree)>, path: &str, tree: Tree) -> Result<(), ()> {
+    let (name, rest) = match path.split_once('.') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (path, None),
+    };
+    let place = fields.iter().position(|(n, _)| n == name);
+    match (place, rest) {
+        (None, None) => fields.push((name.to_string(), tree)),
+        (None, Some(rest)) => {
+            let mut inner = vec![];
+            insert(&mut inner, rest, tree)?;
+            fields.push((name.to_string(), Tree::Record(inner)));
+        }
+        (Some(_), None) => return Err(()),
+        (Some(k), Some(rest)) => match &mut fields[k].1 {
+            Tree::Record(inner) => insert(inner, rest, tree)?,
+            _ => return Err(()),
+        },
+    }
+    Ok(())
 }
 
 /// A value from the command line; `what` it is for is said in messages.

@@ -157,7 +157,16 @@ pub struct Function {
     /// In the sizes and the `i64` parameters.
     pub result: Type,
     pub body: Body,
+    /// The types as they are written, where there are records among them: here they are tuples.
+    pub signature: Option<Box<Signature>>,
     pub span: Span,
+}
+
+/// The types of parameters and result with the names of fields, for who calls a function from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    pub params: Vec<Type>,
+    pub result: Type,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -221,6 +230,16 @@ pub struct Program {
 impl Program {
     pub fn function(&self, id: FunctionId) -> &Function {
         &self.functions[id.0 as usize]
+    }
+    /// The type of a parameter as it is written, records with their fields.
+    pub fn param_type(&self, id: FunctionId, k: usize) -> &Type {
+        let f = self.function(id);
+        f.signature.as_ref().map_or_else(|| self.vars.ty(f.params[k]), |s| &s.params[k])
+    }
+    /// The type of the result as it is written, records with their fields.
+    pub fn result_type(&self, id: FunctionId) -> &Type {
+        let f = self.function(id);
+        f.signature.as_ref().map_or(&f.result, |s| &s.result)
     }
     pub fn find(&self, name: &str) -> Option<FunctionId> {
         self.functions.iter().position(|f| f.name == name).map(|k| FunctionId(k as u32))

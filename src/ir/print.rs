@@ -559,6 +559,7 @@ mod tests {
             params: vec![x, y],
             result: result(n),
             body: Body::Exp(body),
+            signature: None,
             span: Span::default(),
         };
         let program = Program { vars, functions: vec![f] };

@@ -11,7 +11,16 @@ pub struct Name {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Module {
+    pub types: Vec<TypeDefinition>,
     pub definitions: Vec<Definition>,
+}
+
+/// `type Name = T`
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypeDefinition {
+    pub name: Name,
+    pub ty: TypeExp,
+    pub span: Span,
 }
 
 /// `def name(params) -> result = body`
@@ -42,7 +51,9 @@ pub enum TypeKind {
     /// `[n, m]T`
     Array(Vec<Exp>, Box<TypeExp>),
     Tuple(Vec<TypeExp>),
-    /// A name that is no built-in type (the checker reports it).
+    /// `{ a: T, b: T }`, at least one field.
+    Record(Vec<(Name, TypeExp)>),
+    /// A name that is no built-in type.
     Name(String),
     /// Stands where the text could not be read; already reported.
     Error,
@@ -73,6 +84,10 @@ pub enum ExpKind {
     Singleton(Vec<Exp>, Box<Exp>),
     /// Never of length 1.
     Tuple(Vec<Exp>),
+    /// `{ a: e, b: e }`, at least one field.
+    Record(Vec<(Name, Exp)>),
+    /// `e.a`
+    Field(Box<Exp>, Name),
     /// `let pattern: T = value; body`
     Let(Pattern, Option<TypeExp>, Box<Exp>, Box<Exp>),
     /// `sum i, j in 0..n. body`

@@ -28,6 +28,7 @@ fn sizes(ty: &TypeExp, out: &mut Vec<String>) {
             sizes(element, out)
         }
         TypeKind::Tuple(parts) => parts.iter().for_each(|part| sizes(part, out)),
+        TypeKind::Record(fields) => fields.iter().for_each(|(_, ty)| sizes(ty, out)),
         TypeKind::Scalar(_) | TypeKind::Name(_) | TypeKind::Error => {}
     }
 }
@@ -47,7 +48,8 @@ impl Scope<'_> {
                 }
             }
             ExpKind::Int(_) | ExpKind::Float(_) | ExpKind::Bool(_) | ExpKind::Error => {}
-            ExpKind::Unary(_, a) | ExpKind::Ascribe(a, _) => self.walk(a),
+            ExpKind::Unary(_, a) | ExpKind::Ascribe(a, _) | ExpKind::Field(a, _) => self.walk(a),
+            ExpKind::Record(fields) => fields.iter_mut().for_each(|(_, e)| self.walk(e)),
             ExpKind::Binary(_, _, a, b) => {
                 self.walk(a);
                 self.walk(b)

@@ -167,6 +167,8 @@ impl Value {
                 Data::try_with_capacity(*s, count)?;
                 Value::Array(Array { data: Data::zeros(*s, count), shape })
             }
+            // A record of one field is that field.
+            Type::Tuple(parts) if parts.len() == 1 => Value::zero(&parts[0], size)?,
             Type::Tuple(parts) => Value::Tuple(parts.iter().map(|t| Value::zero(t, size)).collect::<Result<_, _>>()?),
         })
     }

@@ -41,7 +41,8 @@ impl DataFile {
         }
     }
 
-    /// The value of this name, `None` if the file has none. The parts of a tuple `t` in an archive are `t.0`, `t.1`.
+    /// The value of this name, `None` if the file has none. In an archive the parts of a tuple `t` are `t.0`, `t.1`, the
+    /// fields of a record `p.w`, `p.b`.
     pub fn get(&mut self, name: &str, wanted: &Wanted) -> Result<Option<Value>, Error> {
         let path = self.path().display().to_string();
         match self.tree(name, wanted.ty)? {
@@ -55,6 +56,15 @@ impl DataFile {
             DataFile::Json(_, map) => Ok(map.get(name).map(json::tree)),
             DataFile::Npz(archive) => match ty {
                 Type::Scalar(_) | Type::Array(..) => Ok(archive.read(name)?.map(Tree::Array)),
+                Type::Tuple(types) if types.fields().is_some() => {
+                    let names = types.fields().unwrap_or_default();
+                    let mut fields = vec![];
+                    for (field, ty) in names.iter().zip(types) {
+                        fields.extend(self.tree(&format!("{name}.{field}"), ty)?.map(|tree| (field.clone(), tree)));
+                    }
+                    // Where only some are there, the others are missing.
+                    Ok((!fields.is_empty()).then_some(Tree::Record(fields)))
+                }
                 Type::Tuple(types) => {
                     let parts = types.iter().enumerate().map(|(k, ty)| self.tree(&format!("{name}.{k}"), ty));
                     let parts: Vec<Option<Tree>> = parts.collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! JSON in and out: arrays and tuples as lists, names as objects, floats in their shortest form that reads back the
+//! JSON in and out: arrays and tuples as lists, names and records as objects, floats in their shortest form that reads back the
 //! same, and `"Infinity"`, `"-Infinity"`, `"NaN"` as text, because JSON has no such numbers.
 
 use super::tree::Tree;
@@ -93,7 +93,7 @@ pub fn tree(json: &Json) -> Tree {
             _ => Tree::Other(format!("the text {json}")),
         },
         Json::Array(items) => Tree::List(items.iter().map(tree).collect()),
-        Json::Object(_) => Tree::Other("an object".into()),
+        Json::Object(fields) => Tree::Record(fields.iter().map(|(name, value)| (name.clone(), tree(value))).collect()),
     }
 }
 
@@ -134,6 +134,6 @@ mod tests {
         let wanted = Wanted { what: "x", ty: &ty, name: &|v| format!("{v:?}") };
         assert_eq!(wanted.convert(tree(&json)), Ok(v));
         assert!(wanted.convert(tree(&serde_json::json!([[["a"]], 1, [true]]))).unwrap_err().message.contains("the text \"a\""));
-        assert!(wanted.convert(tree(&serde_json::json!({"a": 1}))).unwrap_err().message.contains("got an object"));
+        assert!(wanted.convert(tree(&serde_json::json!({"a": 1}))).unwrap_err().message.contains("got a record of `a`"));
     }
 }

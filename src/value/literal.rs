@@ -1,7 +1,7 @@
 //! Values on the command line: text to `Tree`.
 //!
 //! ```text
-//! value = number | true | false | inf | nan | [value, ..] | (value, ..) | zeros(3, 4) | ones(..) | range(..) | random(..)
+//! value = number | true | false | inf | nan | [value, ..] | (value, ..) | {name: value, ..} | zeros(3, 4) | ones(..) | range(..) | random(..)
 //!       | @file.npy | @file.json | @file.npz:name
 //! ```
 
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
             true => Error::new(format!("expected {wanted}, but the value ends")),
             false => Error::new(format!("expected {wanted}, got `{shown}` at character {}", self.text[..self.at].chars().count() + 1)),
         }
-        .note("values are numbers, `true`, `false`, lists `[1, 2]`, tuples `(1, [2, 3])`, `zeros(3)`, `ones(3)`, `range(3)`, `random(3)`, or `@file.npy`")
+        .note("values are numbers, `true`, `false`, lists `[1, 2]`, tuples `(1, [2, 3])`, records `{a: 1}`, `zeros(3)`, `ones(3)`, `range(3)`, `random(3)`, or `@file.npy`")
     }
 
     fn value(&mut self, depth: usize) -> Result<Tree, Error> {
@@ -104,6 +104,10 @@ impl<'a> Reader<'a> {
                 // A tuple of one is a value in parentheses.
                 Ok(if parts.len() == 1 { parts.remove(0) } else { Tree::Tuple(parts) })
             }
+            Some('{') => {
+                self.at += 1;
+                self.fields(depth)
+            }
             Some(c) if c.is_alphabetic() => self.named(),
             Some(c) if c.is_ascii_digit() || "+-.".contains(c) => self.number(),
             _ => Err(self.unexpected("a value")),
@@ -120,6 +124,32 @@ impl<'a> Reader<'a> {
             items.push(self.value(depth + 1)?);
             if !self.take(',') && !self.rest().starts_with(close) {
                 return Err(self.unexpected(&format!("`,` or `{close}`")));
+            }
+        }
+    }
+
+    /// `name: value, ..}`
+    fn fields(&mut self, depth: usize) -> Result<Tree, Error> {
+        let mut fields: Vec<(String, Tree)> = vec![];
+        loop {
+            if self.take('}') {
+                return Ok(Tree::Record(fields));
+            }
+            self.skip_space();
+            let quote = self.take('"');
+            let name = self.word(|c| c.is_alphanumeric() || c == '_').to_string();
+            if name.is_empty() || (quote && !self.take('"')) {
+                return Err(self.unexpected("the name of a field"));
+            }
+            if !self.take(':') {
+                return Err(self.unexpected(&format!("`:` behind the field `{name}`")));
+            }
+            if fields.iter().any(|(f, _)| *f == name) {
+                return Err(Error::new(format!("the field `{name}` is given twice")));
+            }
+            fields.push((name, self.value(depth + 1)?));
+            if !self.take(',') && !self.rest().starts_with('}') {
+                return Err(self.unexpected("`,` or `}`"));
             }
         }
     }
@@ -203,7 +233,7 @@ mod tests {
     use super::super::tree::Wanted;
     use super::super::{Array, Data, Value};
     use super::*;
-    use crate::types::{Scalar, Size, Type, Var};
+    use crate::types::{Parts, Scalar, Size, Type, Var};
 
     fn convert(text: &str, ty: &Type) -> Result<Value, String> {
         let name = |v: Var| ["n", "m"][v.0 as usize].to_string();
@@ -228,6 +258,13 @@ mod tests {
         let wanted = Value::Tuple(vec![1.0.into(), vec![2.0, 3.0].into()]);
         assert_eq!(convert("(1.0,[2,3])", &tuple), Ok(wanted.clone()));
         assert_eq!(convert("[1.0,[2,3]]", &tuple), Ok(wanted));
+        let record = Type::Tuple(Parts::record(vec!["a".into(), "b".into()], vec![Type::F64, f1.clone()]));
+        let wanted = Value::Tuple(vec![1.0.into(), vec![2.0, 3.0].into()]);
+        assert_eq!(convert("{b: [2, 3], a: 1}", &record), Ok(wanted.clone()));
+        assert_eq!(convert(r#"{"a": 1, "b": [2, 3],}"#, &record), Ok(wanted));
+        let points = Type::Tuple(Parts::record(vec!["x".into(), "y".into()], vec![f1.clone(), f1.clone()]));
+        assert_eq!(convert("[{x: 1, y: 2}, {y: 4, x: 3}]", &points), convert("{x: [1, 3], y: [2, 4]}", &points));
+        assert_eq!(convert("{a: 2}", &Type::Tuple(Parts::record(vec!["a".into()], vec![Type::F64]))), Ok(2.0.into()));
         assert_eq!(convert("[]", &f1).unwrap().shape(), [0]);
         assert_eq!(convert("[]", &f2).unwrap().shape(), [0, 0]);
         assert_eq!(convert("[[],[]]", &f2).unwrap().shape(), [2, 0]);
@@ -269,6 +306,14 @@ mod tests {
         assert_eq!(first("1 2", &Type::F64), "expected the end, got `2` at character 3");
         assert_eq!(first("12x", &Type::F64), "expected the end, got `x` at character 3");
         assert_eq!(first("(1, 2)", &f1), "argument `x`: expected [n]f64, got a tuple of 2");
+        let record = Type::Tuple(Parts::record(vec!["a".into(), "b".into()], vec![Type::F64, f1.clone()]));
+        assert_eq!(first("{a: 1}", &record), "argument `x`: the field `b` is missing");
+        assert_eq!(first("{a: 1, c: 1, b: [1]}", &record), "argument `x`: there is no field `c`");
+        assert_eq!(first("{a: 1, a: 1, b: [1]}", &record), "the field `a` is given twice");
+        assert_eq!(first("{a 1}", &record), "expected `:` behind the field `a`, got `1}` at character 4");
+        assert_eq!(first("(1, [2])", &record), "argument `x`: expected {a: f64, b: [n]f64}, got a tuple of 2");
+        assert_eq!(first("{a: [1], b: [2]}", &record), "argument `x`, field `a`: expected f64, got an array of length 1");
+        assert_eq!(first("[{a: 1}, {b: 1}]", &record), "argument `x`: the record at [1] has other fields than the first");
         assert_eq!(first("", &f1), "expected a value, but the value ends");
         assert_eq!(first("@nowhere.npy", &f1), "cannot read nowhere.npy: no such file");
         assert_eq!(first("@x.txt", &f1), "x.txt is no file of values");

@@ -4,6 +4,7 @@
 //! A plain result has no key; alone in an archive it is called `value`.
 
 use super::{Array, Data, Error, Value, json, npz, print};
+use crate::types::Type;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -21,6 +22,47 @@ impl From<Value> for Named {
 }
 
 impl Named {
+    /// A value under the names of its type's fields, as it is without records.
+    pub fn labelled(value: Value, ty: &Type) -> Named {
+        let Type::Tuple(types) = ty else { return Named::Value(value) };
+        if !ty.has_record() {
+            return Named::Value(value);
+        }
+        let parts = match value {
+            Value::Tuple(parts) if types.len() > 1 => parts,
+            // A record of one field is that field.
+            value => vec![value],
+        };
+        let parts: Vec<Named> = parts.into_iter().zip(types).map(|(part, ty)| Named::labelled(part, ty)).collect();
+        match types.fields() {
+            Some(names) => Named::Record(names.iter().cloned().zip(parts).collect()),
+            None => Named::List(parts),
+        }
+    }
+
+    /// As the language writes it: `{w: [1, 2], b: 3}`. What is short stands on one line.
+    pub fn pretty(&self, indent: usize) -> String {
+        let (open, close, parts) = match self {
+            Named::Value(value) => return print::pretty(value, indent),
+            Named::Record(parts) => ("{", "}", parts.iter().map(|(name, part)| (format!("{name}: "), part)).collect::<Vec<_>>()),
+            Named::List(parts) => ("(", ")", parts.iter().map(|part| (String::new(), part)).collect()),
+        };
+        let count = parts.len();
+        let mut texts = vec![];
+        for (k, (label, part)) in parts.into_iter().enumerate() {
+            let end = if k + 1 < count { "," } else { close };
+            let text = format!("{label}{}", part.pretty(indent + 1 + label.len()));
+            // A comment reaches to the end of its line, so what follows the value goes before it.
+            texts.push(match text.rsplit_once(" -- ") {
+                Some((value, shape)) => format!("{value}{end} -- {shape}"),
+                None => format!("{text}{end}"),
+            });
+        }
+        let short = texts.iter().all(|t| !t.contains(['\n', '[']) && !t.contains(" -- "));
+        let separator = if short { " ".to_string() } else { format!("\n{}", " ".repeat(indent + 1)) };
+        format!("{open}{}", texts.join(&separator))
+    }
+
     pub fn record<const N: usize>(parts: [(&str, Named); N]) -> Named {
         Named::Record(parts.into_iter().map(|(name, part)| (name.to_string(), part)).collect())
     }

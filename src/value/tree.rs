@@ -1,17 +1,19 @@
 //! Values as they are read, before their type is known, and their conversion to the type a parameter wants.
 //!
 //! Whole numbers are taken where floats are wanted; nothing else converts by itself. A list of `n` is an axis of
-//! `n` places; a tuple may be written as a list (JSON has no other way).
+//! `n` places; a tuple may be written as a list (JSON has no other way). A record has its fields in any order, and an
+//! array of records, which is a record of arrays, may be a list of records.
 
 use super::array::{count_of, describe_dimensions, describe_lit};
 use super::{Array, Data, Error, Value};
-use crate::types::{Lit, Scalar, Type, Var};
+use crate::types::{Lit, Parts, Scalar, Type, Var};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tree {
     Scalar(Lit),
     List(Vec<Tree>),
     Tuple(Vec<Tree>),
+    Record(Vec<(String, Tree)>),
     /// An array from a file.
     Array(Array),
     /// `zeros(3, 4)`: an array by rule, of the scalar type that is wanted.
@@ -43,7 +45,7 @@ impl Wanted<'_> {
         Error::new(format!("{}: {problem}", self.what))
     }
     fn mismatch(&self, given: &str) -> Error {
-        self.error(format!("expected {}, got {given}", self.ty.describe(self.name)))
+        self.error(format!("expected {}, got {given}", self.ty.describe_fully(self.name)))
     }
 
     pub fn convert(&self, tree: Tree) -> Result<Value, Error> {
@@ -63,6 +65,7 @@ impl Wanted<'_> {
                 };
                 Ok(Value::Array(array))
             }
+            Type::Tuple(types) if types.fields().is_some() => self.record(types, tree),
             Type::Tuple(types) => match tree {
                 Tree::Tuple(parts) | Tree::List(parts) if parts.len() == types.len() => {
                     let convert = |(k, (part, ty)): (usize, (Tree, &Type))| {
@@ -73,6 +76,58 @@ impl Wanted<'_> {
                 other => Err(self.mismatch(&other.describe())),
             },
         }
+    }
+
+    /// The fields of a record in the order of its type. A record of one field is that field.
+    fn record(&self, types: &Parts, tree: Tree) -> Result<Value, Error> {
+        let names = types.fields().unwrap_or_default();
+        let mut given = match tree {
+            Tree::Record(fields) => fields,
+            Tree::List(items) if items.iter().all(|item| matches!(item, Tree::Record(_))) => self.transposed(items)?,
+            other => return Err(self.mismatch(&other.describe())),
+        };
+        if let Some((name, _)) = given.iter().find(|(name, _)| !names.contains(name)) {
+            let error = self.error(format!("there is no field `{name}`"));
+            return Err(error.note(format!("the fields are {}", quoted(names))));
+        }
+        let mut values = vec![];
+        let mut missing = vec![];
+        for (name, ty) in names.iter().zip(types) {
+            match given.iter().position(|(given, _)| given == name) {
+                Some(k) => {
+                    let what = format!("{}, field `{name}`", self.what);
+                    values.push(Wanted { what: &what, ty, name: self.name }.convert(given.swap_remove(k).1)?);
+                }
+                None => missing.push(name),
+            }
+        }
+        if !missing.is_empty() {
+            let noun = if missing.len() == 1 { "field" } else { "fields" };
+            let verb = if missing.len() == 1 { "is" } else { "are" };
+            return Err(self.error(format!("the {noun} {} {verb} missing", quoted(&missing))));
+        }
+        if let Some((name, _)) = given.first() {
+            return Err(self.error(format!("the field `{name}` is given twice")));
+        }
+        Ok(if values.len() == 1 { values.remove(0) } else { Value::Tuple(values) })
+    }
+
+    /// A list of records as a record of lists.
+    fn transposed(&self, items: Vec<Tree>) -> Result<Vec<(String, Tree)>, Error> {
+        let mut columns: Vec<(String, Vec<Tree>)> = vec![];
+        for (k, item) in items.into_iter().enumerate() {
+            let Tree::Record(fields) = item else { continue };
+            if k > 0 && (fields.len() != columns.len() || fields.iter().any(|(name, _)| !columns.iter().any(|(c, _)| c == name))) {
+                return Err(self.error(format!("the record at [{k}] has other fields than the first")));
+            }
+            for (name, tree) in fields {
+                match columns.iter_mut().find(|(c, _)| *c == name) {
+                    Some((_, column)) => column.push(tree),
+                    None => columns.push((name, vec![tree])),
+                }
+            }
+        }
+        Ok(columns.into_iter().map(|(name, column)| (name, Tree::List(column))).collect())
     }
 
     fn scalar(&self, lit: Lit, wanted: Scalar) -> Result<Lit, Error> {
@@ -178,6 +233,10 @@ impl Wanted<'_> {
     }
 }
 
+fn quoted(names: &[impl AsRef<str>]) -> String {
+    names.iter().map(|n| format!("`{}`", n.as_ref())).collect::<Vec<_>>().join(", ")
+}
+
 impl Tree {
     /// In words, for messages.
     pub fn describe(&self) -> String {
@@ -195,6 +254,9 @@ impl Tree {
                 describe_dimensions(&shape)
             }
             Tree::Tuple(parts) => format!("a tuple of {}", parts.len()),
+            Tree::Record(fields) => {
+                format!("a record of {}", quoted(&fields.iter().map(|(name, _)| name).collect::<Vec<_>>()))
+            }
             Tree::Array(a) => format!("{} of {}", describe_dimensions(&a.shape), a.scalar().name()),
             Tree::Fill(_, shape) => describe_dimensions(shape),
             Tree::Other(words) => words.clone(),

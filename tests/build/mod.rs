@@ -44,7 +44,15 @@ impl Build {
             });
         }
         let sizes = [self.n, self.m].into_iter().filter(|v| used.contains(v)).collect();
-        let function = Function { name: name.into(), sizes, params: params.to_vec(), result, body: Body::Exp(body), span: Span::default() };
+        let function = Function {
+            name: name.into(),
+            sizes,
+            params: params.to_vec(),
+            result,
+            body: Body::Exp(body),
+            signature: None,
+            span: Span::default(),
+        };
         self.program.functions.push(function);
         FunctionId(self.program.functions.len() as u32 - 1)
     }

@@ -368,7 +368,15 @@ pub fn random_program(seed: u64, depth: usize) -> Program {
     w.scope.extend(&params);
     let result = w.ty(2);
     let body = w.exp(&result, depth);
-    let function = Function { name: "f".into(), sizes: vec![n, m], params, result, body: Body::Exp(body), span: Span::new(0, 900, 901) };
+    let function = Function {
+        name: "f".into(),
+        sizes: vec![n, m],
+        params,
+        result,
+        body: Body::Exp(body),
+        signature: None,
+        span: Span::new(0, 900, 901),
+    };
     w.program.functions.push(function);
     w.program
 }

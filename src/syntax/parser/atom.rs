@@ -112,7 +112,10 @@ impl Parser<'_> {
     /// `{k -> v}` or `{(k, l) -> v}`
     fn singleton(&mut self) -> Exp {
         let start = self.span();
-        if self.peek(1) == Token::BraceClose || (self.peek(1) == Token::Name && self.peek(2) == Token::Colon) {
+        if self.peek(1) == Token::BraceClose {
+            return self.empty_dictionary();
+        }
+        if self.begins_record() {
             return self.record();
         }
         let opened = self.open(Token::BraceClose);

@@ -150,6 +150,11 @@ impl Parser<'_> {
                 break;
             }
         }
+        let last = bindings.last().and_then(|b: &IndexBinding| b.range.as_ref()).and_then(|(_, high)| self.mistaken_field(high));
+        if let (Some(dot), false) = (last, self.at(Token::Dot)) {
+            self.complain(glued_dot(dot, &word));
+            return self.error_from(start);
+        }
         self.binder_dot(&word);
         let body = self.expression();
         let span = start.to(body.span);
@@ -175,8 +180,7 @@ impl Parser<'_> {
                 let glued = self.glued();
                 let dot = self.bump();
                 if glued {
-                    let diagnostic = Diagnostic::error(dot, "the dot of a binder is followed by a space");
-                    self.complain(diagnostic.note(format!("write `{word} i. e`")));
+                    self.complain(glued_dot(dot, word));
                 }
             }
             Token::DotDot | Token::Colon | Token::Arrow | Token::FatArrow | Token::Do | Token::Semicolon => {
@@ -331,4 +335,8 @@ impl Parser<'_> {
             self.report(Diagnostic::error(self.span(), message));
         }
     }
+}
+
+fn glued_dot(dot: Span, word: &str) -> Diagnostic {
+    Diagnostic::error(dot, "the dot of a binder is followed by a space").note(format!("write `{word} i. e`"))
 }

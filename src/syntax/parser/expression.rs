@@ -226,7 +226,7 @@ impl Parser<'_> {
         Exp { kind: ExpKind::Unary(op, Box::new(operand)), span }
     }
 
-    /// Calls and indexing behind an atom.
+    /// Calls, indexing and fields behind an atom.
     fn postfix(&mut self, mut exp: Exp) -> Exp {
         loop {
             self.height += 1;
@@ -247,8 +247,8 @@ impl Parser<'_> {
                     ExpKind::Call(Box::new(exp), arguments)
                 }
                 Token::BracketOpen => ExpKind::Index(Box::new(exp), self.subscripts()),
-                Token::Dot if self.glued() && !self.in_range && matches!(self.peek(1), Token::Name | Token::Int | Token::Float) => {
-                    exp = self.field(start);
+                Token::Dot if self.begins_field() => {
+                    exp = self.field(exp);
                     continue;
                 }
                 Token::With => {

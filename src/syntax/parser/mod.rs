@@ -7,6 +7,7 @@
 mod atom;
 mod binding;
 mod expression;
+mod record;
 mod recovery;
 mod types;
 mod unsupported;
@@ -108,11 +109,12 @@ impl<'a> Parser<'a> {
     // Definitions
 
     fn module(&mut self) -> Module {
+        let mut types = Vec::new();
         let mut definitions = Vec::new();
         while !self.at(Token::End) {
             match self.token() {
                 Token::Def => definitions.extend(self.definition()),
-                Token::Type => self.record_type(),
+                Token::Type => types.extend(self.type_definition()),
                 Token::Hash if self.peek(1) == Token::BracketOpen => self.annotation(),
                 token => {
                     let message = format!("expected `def`, found {}", self.found());
@@ -125,7 +127,7 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        Module { definitions }
+        Module { types, definitions }
     }
 
     /// `def name(params) -> result = body`; `None` for kinds of definitions that are not supported.
@@ -172,7 +174,7 @@ impl<'a> Parser<'a> {
         let message = format!("the parameter `{}` needs a type", name.text);
         let note = format!("`{0}: f64` is a number, `{0}: [n]f64` an array of `n` numbers", name.text);
         self.report(Diagnostic::error(name.span, message).note(note));
-        let ty = if matches!(self.token(), Token::Name | Token::BracketOpen | Token::ParenOpen) {
+        let ty = if matches!(self.token(), Token::Name | Token::BracketOpen | Token::ParenOpen | Token::BraceOpen) {
             self.type_exp()
         } else {
             TypeExp { kind: TypeKind::Error, span: name.span }
@@ -270,7 +272,7 @@ impl<'a> Parser<'a> {
             self.bump();
             return Name { text: text.to_string(), span };
         }
-        if self.token().is_keyword() && !self.at(Token::Def) {
+        if self.token().is_keyword() && !matches!(self.token(), Token::Def | Token::Type) {
             let diagnostic = Diagnostic::error(span, format!("`{text}` is a keyword and cannot be a name"));
             self.complain(diagnostic.here(format!("{what} is expected here")));
             self.bump();

@@ -53,7 +53,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn skip_to_definition(&mut self) {
-        while !matches!(self.token(), Token::End | Token::Def) {
+        while !matches!(self.token(), Token::End | Token::Def | Token::Type) {
             self.bump();
         }
     }
@@ -87,7 +87,7 @@ impl Parser<'_> {
         let mut depth = 0;
         loop {
             match self.token() {
-                Token::End | Token::Def => return,
+                Token::End | Token::Def | Token::Type => return,
                 Token::Semicolon | Token::Then | Token::Else | Token::Do if depth == 0 => return,
                 Token::Comma if depth == 0 && to_comma => return,
                 Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => depth += 1,
@@ -108,7 +108,7 @@ impl Parser<'_> {
     pub(super) fn list<T>(&mut self, opened: Span, close: Token, expected: &str, mut item: impl FnMut(&mut Self) -> T) -> (Vec<T>, bool) {
         let mut items = Vec::new();
         let mut comma = false;
-        while !self.at(close) && !matches!(self.token(), Token::End | Token::Def) {
+        while !self.at(close) && !matches!(self.token(), Token::End | Token::Def | Token::Type) {
             let before = self.at;
             items.push(item(self));
             comma = false;

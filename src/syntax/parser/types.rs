@@ -1,4 +1,4 @@
-//! Types: `f64`, `[n, m]f64` (the same as `[n][m]f64`), `(f64, [n]f64)`.
+//! Types: `f64`, `[n, m]f64` (the same as `[n][m]f64`), `(f64, [n]f64)`; records are in `record`.
 
 use super::{MAX_NESTING, Parser};
 use crate::diagnostic::{Diagnostic, Span};
@@ -56,16 +56,14 @@ impl Parser<'_> {
                 }
             }
             Token::Name => self.named_type(),
-            Token::BraceOpen => {
-                self.unsupported(start, "records and dictionaries are");
-                self.skip_braces();
-                TypeKind::Error
-            }
+            Token::BraceOpen => self.record_type(),
             token => {
                 let message = format!("expected a type, found {}", self.found());
                 let diagnostic = Diagnostic::error(self.span(), message);
-                self.report(diagnostic.note("types are `f64`, `i64`, `bool`, arrays `[n, m]f64` and tuples `(f64, [n]f64)`"));
-                if token.is_keyword() && !matches!(token, Token::Def | Token::Let | Token::Then | Token::Else | Token::Do) {
+                self.report(
+                    diagnostic.note("types are `f64`, `i64`, `bool`, arrays `[n, m]f64`, tuples `(f64, [n]f64)` and records `{a: f64}`"),
+                );
+                if token.is_keyword() && !matches!(token, Token::Def | Token::Type | Token::Let | Token::Then | Token::Else | Token::Do) {
                     self.bump();
                 }
                 TypeKind::Error

@@ -12,15 +12,6 @@ impl Parser<'_> {
         self.complain(Diagnostic::error(span, format!("{what} not supported yet")));
     }
 
-    /// `type Name = { field: T, ... }`
-    pub(super) fn record_type(&mut self) {
-        self.unsupported(self.span(), "type definitions are");
-        self.bump();
-        while !matches!(self.token(), Token::End | Token::Def | Token::Type) {
-            self.bump();
-        }
-    }
-
     /// `#[name(...)]`
     pub(super) fn annotation(&mut self) {
         let start = self.bump();
@@ -46,36 +37,12 @@ impl Parser<'_> {
         self.error_from(start)
     }
 
-    /// `.name` or `.0` behind an expression
-    pub(super) fn field(&mut self, start: Span) -> Exp {
-        let dot = self.bump();
-        let span = dot.to(self.span());
-        match self.token() {
-            Token::Int | Token::Float => {
-                let diagnostic = Diagnostic::error(span, "the parts of a tuple have no numbers");
-                self.complain(diagnostic.note("take it apart with `let (a, b) = e;`"));
-            }
-            _ => self.unsupported(span, "record fields are"),
-        }
-        self.bump();
-        self.error_from(start)
-    }
-
     /// `(+)`
     pub(super) fn operator_function(&mut self) -> Exp {
         let start = self.bump();
         self.bump();
         let end = self.bump();
         self.unsupported(start.to(end), "operators as functions are");
-        self.error_from(start)
-    }
-
-    /// `{}` or `{name: e, ...}`
-    pub(super) fn record(&mut self) -> Exp {
-        let start = self.span();
-        let what = if self.peek(1) == Token::BraceClose { "empty dictionaries are" } else { "records are" };
-        self.skip_braces();
-        self.unsupported(start.to(self.previous()), what);
         self.error_from(start)
     }
 
