@@ -11,6 +11,7 @@
 //! well, for its error. `let`s and guards around the singleton go along with it.
 
 use super::simplify::arrays::linear;
+use super::simplify::guards::{conjunction, conjuncts};
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
@@ -48,7 +49,12 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
             Around::Guard(p) => cx.facts.assume(p),
         }
     }
-    let way = choose(cx, &outside, &range, &bound, &around, &core);
+    let free = around.iter().all(|a| match a {
+        Around::Let(_, value) => costs_nothing(cx.vars, value),
+        Around::Guard(p) => costs_nothing(cx.vars, p),
+    });
+    let core = if free { core } else { one_place(cx, range.index, core) };
+    let way = choose(cx, &outside, &range, &bound, free, &core);
     cx.facts.reset(mark);
     match way {
         Some(Way::Generate(position)) => Ok(generate(cx, *range, around, core, position)),
@@ -64,6 +70,28 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     }
 }
 
+/// A generated row that an equation with the sum's index leaves one place of is a singleton:
+/// `for t. [t == k(i)] * e(t)`   is   `{k(i) -> e(k(i))}`, where the key is in range.
+fn one_place(cx: &mut Context, i: Var, core: Exp) -> Exp {
+    let Exp::For(t, size, body) = core else { return core };
+    let Exp::Guard(p, e) = *body else { return Exp::For(t, size, body) };
+    let mut rest = conjuncts(&p);
+    let solved = rest.iter().enumerate().find_map(|(k, c)| {
+        let Exp::Op(Op::Eq, sides) = c else { return None };
+        let (sign, key) = linear(&exp_size(&sides[0])?.sub(&exp_size(&sides[1])?), t)?;
+        let key = key.scale(-sign);
+        (linear(&key, i).is_some() && cx.facts.in_range(&size_exp(&key), &size)).then_some((k, size_exp(&key)))
+    });
+    let Some((k, key)) = solved else { return Exp::For(t, size, Box::new(Exp::Guard(p, e))) };
+    rest.remove(k);
+    let value = match conjunction(rest) {
+        Some(p) => guard(p, *e),
+        None => *e,
+    };
+    let value = substitute(cx.vars, value, &Substitution::from_iter([(t, key.clone())]));
+    singleton(vec![(key, size)], value, Site::default())
+}
+
 enum Way {
     /// The key at this position is solved for the index; the keys before it do not depend on it.
     Generate(usize),
@@ -74,7 +102,7 @@ enum Way {
 }
 
 /// What is taken out of the sum must be in range there too, where the sum may be empty or its guards false.
-fn choose(cx: &Context, outside: &Facts, range: &Range, bound: &[Var], around: &[Around], core: &Exp) -> Option<Way> {
+fn choose(cx: &Context, outside: &Facts, range: &Range, bound: &[Var], free: bool, core: &Exp) -> Option<Way> {
     let i = range.index;
     let fixed = |e: &Exp| !e.mentions(i) && !e.mentions_any(bound);
     let fixed_size = |s: &Size| !s.mentions(i) && !bound.iter().any(|v| s.mentions(*v));
@@ -108,13 +136,7 @@ fn choose(cx: &Context, outside: &Facts, range: &Range, bound: &[Var], around: &
             let same = axes.windows(2).all(|w| w[0].axis() == w[1].axis());
             same.then_some(Way::Generate(0))
         }
-        Exp::For(_, size, _) => {
-            let free = around.iter().all(|a| match a {
-                Around::Let(_, value) => costs_nothing(cx.vars, value),
-                Around::Guard(p) => costs_nothing(cx.vars, p),
-            });
-            (fixed_size(size) && free).then_some(Way::Interchange)
-        }
+        Exp::For(_, size, _) => (fixed_size(size) && free).then_some(Way::Interchange),
         _ => None,
     }
 }

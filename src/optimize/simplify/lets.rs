@@ -160,11 +160,23 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
         }
         Exp::Singleton(places, part, site)
             if u.whole == 0
-                && costs_nothing(cx.vars, part)
                 && places.iter().all(|(k, s)| costs_nothing(cx.vars, k) && (site.passed || cx.facts.in_range(k, s)))
                 && reads_known(cx, &body, v) =>
         {
-            Ok(inline_copies(cx.vars, body, v, &value))
+            // What costs operations is computed once, where it was.
+            let mut bindings = vec![];
+            let mut atom = (**part).clone();
+            if !costs_nothing(cx.vars, part) {
+                let ty = type_of_exp(cx.vars, part);
+                if matches!(ty, Type::Tuple(_)) {
+                    return Err(let_(vars, value, body));
+                }
+                let x = cx.vars.fresh(cx.vars.name(v).to_string(), ty);
+                bindings.push((vec![x], atom));
+                atom = Exp::Var(x);
+            }
+            let value = singleton(places.clone(), atom, *site);
+            Ok(lets(bindings, inline_copies(cx.vars, body, v, &value)))
         }
         Exp::For(..) if is_zero(&value) => Ok(inline_copies(cx.vars, body, v, &value)),
         // An array of reads is a view too, where all that is read of it is known to be there. One that is read often and
