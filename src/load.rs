@@ -13,8 +13,12 @@ pub struct Loaded {
     pub diagnostics: Vec<Diagnostic>,
     /// `None` if the text could not be read; to be used only if no diagnostic is an error.
     pub program: Option<Program>,
-    /// How many definitions the text has; the library's come behind them.
+    /// How many definitions the text has.
+    pub definitions: usize,
+    /// How many functions the text defines; the library's come behind them.
     pub defined: usize,
+    /// The definitions that take functions, the library's too: they are no functions of the program.
+    pub templates: Vec<String>,
 }
 
 impl Loaded {
@@ -27,11 +31,23 @@ impl Loaded {
 /// none of that name, whether or not it uses them.
 pub fn load(name: &str, text: &str, wanted: &[&str]) -> Loaded {
     let (mut module, diagnostics) = syntax::parse(0, text);
-    let mut loaded = Loaded { sources: library::sources(name, text), diagnostics, program: None, defined: module.definitions.len() };
+    let templates: Vec<String> = module.definitions.iter().filter(|d| d.takes_functions()).map(|d| d.name.text.clone()).collect();
+    let defined = module.definitions.len() - templates.len();
+    let mut loaded = Loaded {
+        sources: library::sources(name, text),
+        diagnostics,
+        program: None,
+        definitions: module.definitions.len(),
+        defined,
+        templates,
+    };
     if loaded.has_errors() {
         return loaded;
     }
+    let own = module.definitions.len();
     library::complete(&mut module, wanted);
+    let of_library = module.definitions[own..].iter().filter(|d| d.takes_functions()).map(|d| d.name.text.clone());
+    loaded.templates.extend(of_library);
     let (program, more) = check::check(&module);
     let own = |d: &Diagnostic| d.labels.first().is_none_or(|label| label.span.source == 0);
     loaded.diagnostics.extend(more.into_iter().filter(|d| d.severity == Severity::Error || own(d)));

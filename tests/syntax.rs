@@ -98,6 +98,8 @@ fn show(exp: &Exp) -> String {
         }
         ExpKind::With(a, subscripts, value) => format!("(with {} {} {})", show(a), join(subscripts, show_subscript), show(value)),
         ExpKind::Ascribe(a, ty) => format!("({} : {})", show(a), show_type(ty)),
+        ExpKind::Lambda(lambda) => format!("(lambda {} {})", join(&lambda.params, show_pattern), show(&lambda.body)),
+        ExpKind::Operator(op) => format!("{op:?}"),
         ExpKind::Error => "error".into(),
     }
 }
@@ -131,8 +133,23 @@ fn show_type(ty: &TypeExp) -> String {
         TypeKind::Tuple(parts) => format!("({})", join(parts, show_type)),
         TypeKind::Record(fields) => format!("{{{}}}", join(fields, |(name, ty)| format!("{}: {}", name.text, show_type(ty)))),
         TypeKind::Name(name) => name.clone(),
+        TypeKind::Function(params, result) => format!("<{} -> {}>", join(params, show_type), show_type(result)),
         TypeKind::Error => "error".into(),
     }
+}
+
+#[test]
+fn functions_are_read() {
+    assert_eq!(tree("map(|x| 2 * x + 1, xs)"), "(call map (lambda x (Add (Mul 2 x) 1)) xs)");
+    assert_eq!(tree("|(a, b), c| a"), "(lambda (a b) c a)");
+    assert_eq!(tree("|x| |y| x"), "(lambda x (lambda y x))");
+    assert_eq!(tree("(|x| x)(1)"), "(call (lambda x x) 1)");
+    assert_eq!(tree("f((+), (-), (div), (<=), (and), (not))"), "(call f Binary(Add) Binary(Sub) Binary(IDiv) Binary(Le) Binary(And) Not)");
+    assert_eq!(tree("reduce(max, ne, xs)"), "(call reduce max ne xs)");
+    assert_eq!(tree("let m = max; m(1, 2)"), "(let m max (call m 1 2))");
+    assert_eq!(tree("let g: f64 -> f64 = |x| x; g(1)"), "(let g: <f64 -> f64> (lambda x x) (call g 1))");
+    assert_eq!(tree("let g: (f64, [n]i64) -> [m]f64 = h; 1"), "(let g: <f64 [n]i64 -> [m]f64> h 1)");
+    assert_eq!(tree("let g: ((f64, i64)) -> (f64, f64) = h; 1"), "(let g: <(f64 i64) -> (f64 f64)> h 1)");
 }
 
 #[test]

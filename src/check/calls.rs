@@ -1,15 +1,19 @@
 //! Calls: of definitions, of scalar functions, of their partial derivatives.
+//! What else can be called is in `functions`, `templates` and `combinators`.
 //!
 //! A call matches the parameters' types with the arguments'. The axes that are a size alone bind it, in order; then
 //! every axis must be equal to what its parameter says.
 
+use super::functions::FunctionValue;
 use super::hints::{is_number, needs_hint};
-use super::messages::{DERIVATIVE_OPERATORS, brief, count};
+use super::messages::{COMBINATORS, DERIVATIVE_OPERATORS, brief, count};
+use super::scope::Binding;
 use super::subscripts::UNKNOWN;
+use super::templates::parameters_span;
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::build::exp_size;
-use crate::ir::{Exp, FunctionId, Op, Scalar, Site, Size, Type, Var};
+use crate::ir::{Exp, Function, FunctionId, Op, Scalar, Site, Size, Type, Var};
 use crate::syntax::ast::{self, Argument, ExpKind};
 use rustc_hash::FxHashMap;
 
@@ -20,18 +24,38 @@ pub enum Arg<'e> {
 }
 
 impl Arg<'_> {
-    fn span(&self) -> Span {
+    pub fn span(&self) -> Span {
         match self {
             Arg::Written(e) => e.span,
             Arg::Found(_, span) => *span,
         }
     }
-    fn needs_hint(&self) -> bool {
+    pub fn needs_hint(&self) -> bool {
         match self {
             Arg::Written(e) => needs_hint(e),
             Arg::Found(..) => false,
         }
     }
+}
+
+/// What a call has to match.
+pub struct Signature<'s> {
+    /// In messages.
+    pub name: &'s str,
+    pub sizes: Vec<Var>,
+    pub params: Vec<Var>,
+    pub definition: Option<&'s ast::Definition>,
+    /// Which of the definition's parameters these are.
+    pub places: Vec<usize>,
+}
+
+/// The arguments of a call.
+pub struct Matched {
+    pub found: Vec<Typed>,
+    /// What sizes and `i64` parameters stand for.
+    pub bound: FxHashMap<Var, Size>,
+    /// Whether the arguments have the types of the parameters; else it is reported.
+    pub fits: bool,
 }
 
 impl<'a> Checker<'a> {
@@ -40,35 +64,48 @@ impl<'a> Checker<'a> {
             || Op::by_name(name).is_some()
             || Op::by_partial_name(name).is_some()
             || DERIVATIVE_OPERATORS.contains(&name)
+            || COMBINATORS.contains(&name)
     }
 
     pub fn call(&mut self, head: &ast::Exp, args: &[Argument], span: Span, hint: Option<&Type>) -> Typed {
         let ExpKind::Name(name) = &head.kind else {
-            return match self.function(head) {
-                Some(id) => self.call_written(id, &brief(head), args, span),
+            return match self.function_value(head) {
+                Some(f) => self.apply_written(&f, &brief(head), args, span, hint),
                 None => self.skip(args),
             };
         };
-        if let Some(id) = self.functions.get(name.as_str()).copied() {
-            return self.call_written(id, name, args, span);
+        match self.lookup(name) {
+            Some(Binding::Function(f)) => return self.apply_written(&f, name, args, span, hint),
+            Some(Binding::Poison) => return self.skip(args),
+            Some(Binding::Var(_) | Binding::Value(..)) => {}
+            None if self.functions.contains_key(name.as_str()) => {
+                return match self.named_function(name) {
+                    Some(f) => self.apply_written(&f, name, args, span, hint),
+                    None => self.skip(args),
+                };
+            }
+            None => {}
         }
         if DERIVATIVE_OPERATORS.contains(&name.as_str()) {
             return self.operator_call(name, head.span, args, span);
         }
-        if let Some(op) = Op::by_name(name) {
+        if COMBINATORS.contains(&name.as_str()) {
             return match self.positional(name, args) {
-                Some(args) => self.scalar_function(op, &args, span, hint),
+                Some(args) => self.combinator(name, &args, span, hint),
                 None => Typed::poison(),
             };
         }
-        if let Some((op, k)) = Op::by_partial_name(name) {
-            return match self.positional(name, args) {
-                Some(args) => self.partial(op, k, &args, span),
-                None => Typed::poison(),
-            };
+        if let Some(Type::Scalar(s)) = self.type_variables.get(name.as_str()) {
+            // `T(e)` converts to the type that the variable stands for.
+            if let Some(op) = Op::by_name(s.name()) {
+                return self.apply_written(&FunctionValue::Scalar(op), s.name(), args, span, hint);
+            }
+        }
+        if let Some(f) = self.named_function(name) {
+            return self.apply_written(&f, name, args, span, hint);
         }
         let diagnostic = if self.lookup(name).is_some() {
-            Diagnostic::error(head.span, format!("`{name}` is a value, not a function"))
+            self.value_not_function(name, head.span)
                 .note(format!("an element of an array is read by `{name}[i]`, a product is written `{name} * (…)`"))
         } else {
             self.unknown_function(name, head.span)
@@ -77,12 +114,34 @@ impl<'a> Checker<'a> {
         self.skip(args)
     }
 
+    fn apply_written(&mut self, f: &FunctionValue, name: &str, args: &[Argument], span: Span, hint: Option<&Type>) -> Typed {
+        match self.positional(name, args) {
+            Some(args) => self.apply(f, name, args.into_iter().map(Arg::Written).collect(), span, hint),
+            None => Typed::poison(),
+        }
+    }
+
     /// Walks arguments for the errors in them alone.
     pub fn skip(&mut self, args: &[Argument]) -> Typed {
-        for arg in args.iter().filter(|a| a.name.is_none() && !needs_hint(&a.value)) {
+        for arg in args.iter().filter(|a| a.name.is_none() && !needs_hint(&a.value) && !self.is_function(&a.value)).collect::<Vec<_>>() {
             self.infer(&arg.value, None);
         }
         Typed::poison()
+    }
+
+    pub fn skip_args(&mut self, args: &[Arg<'_>]) -> Typed {
+        for arg in args {
+            if let Arg::Written(e) = arg {
+                if !needs_hint(e) && !self.is_function(e) {
+                    self.infer(e, None);
+                }
+            }
+        }
+        Typed::poison()
+    }
+
+    pub fn wrong_count(&self, name: &str, takes: usize, given: usize, span: Span) -> Diagnostic {
+        Diagnostic::error(span, format!("`{name}` takes {}, but {} given", count(takes, "argument"), are(given)))
     }
 
     /// The arguments of a function that takes no named ones.
@@ -96,43 +155,41 @@ impl<'a> Checker<'a> {
         Some(args.iter().map(|a| &a.value).collect())
     }
 
-    fn call_written(&mut self, id: FunctionId, name: &str, args: &[Argument], span: Span) -> Typed {
-        match self.positional(name, args) {
-            Some(args) => self.call_function(id, name, args.into_iter().map(Arg::Written).collect(), span),
-            None => Typed::poison(),
-        }
-    }
-
     pub fn call_function(&mut self, id: FunctionId, name: &str, args: Vec<Arg<'_>>, span: Span) -> Typed {
-        let params = self.program.function(id).params.clone();
-        let broken = self.broken.contains(&id);
-        if args.len() != params.len() && !broken {
-            let text = format!("`{name}` takes {}, but {} given", count(params.len(), "argument"), are(args.len()));
-            let mut diagnostic = Diagnostic::error(span, text);
-            if let Some(definition) = self.module.definitions.get(id.0 as usize) {
-                let place = definition.params.iter().map(|p| p.name.span.to(p.ty.span)).reduce(Span::to).unwrap_or(definition.name.span);
-                diagnostic = diagnostic.label(place, format!("`{name}` is defined here"));
-            } else {
-                let wanted: Vec<String> =
-                    params.iter().map(|p| format!("{}: {}", self.program.vars.name(*p), self.describe(self.program.vars.ty(*p)))).collect();
-                diagnostic = diagnostic.note(format!("its parameters are `{}`", wanted.join(", ")));
-            }
-            self.report(diagnostic);
+        let Function { sizes, params, result, .. } = self.program.function(id).clone();
+        if self.broken.contains(&id) {
+            return self.skip_args(&args);
         }
-        if args.len() != params.len() || broken {
-            for arg in &args {
-                if let Arg::Written(e) = arg {
-                    if !needs_hint(e) {
-                        self.infer(e, None);
-                    }
+        if args.len() != params.len() {
+            let diagnostic = self.wrong_count(name, params.len(), args.len(), span);
+            let diagnostic = match self.definition_of(id) {
+                Some(definition) => diagnostic.label(parameters_span(definition), format!("`{name}` is defined here")),
+                None => {
+                    let of = |p: &Var| format!("{}: {}", self.program.vars.name(*p), self.describe(self.program.vars.ty(*p)));
+                    let wanted: Vec<String> = params.iter().map(of).collect();
+                    diagnostic.note(format!("its parameters are `{}`", wanted.join(", ")))
                 }
-            }
+            };
+            self.report(diagnostic);
+            return self.skip_args(&args);
+        }
+        let names: Vec<Var> = sizes.iter().chain(&params).copied().collect();
+        let places = (0..params.len()).collect();
+        let signature = Signature { name, sizes, params, definition: self.definition_of(id), places };
+        let Matched { found, bound, fits } = self.match_arguments(&signature, args, Some(&result));
+        let exps: Vec<Exp> = found.into_iter().map(|f| f.exp).collect();
+        if !fits || self.unknown_results.contains(&id) || unbound(&result, &names, &bound) {
             return Typed::poison();
         }
+        let ty = result.map_sizes(&mut |s| s.substitute(&|v| bound.get(&v).cloned()));
+        Typed::new(Exp::Call(id, exps, Site::new(span)), ty)
+    }
 
+    /// Matches arguments with parameters, as many of them.
+    pub fn match_arguments(&mut self, signature: &Signature<'_>, args: Vec<Arg<'_>>, result: Option<&Type>) -> Matched {
+        let Signature { sizes, params, .. } = signature;
         // Arguments that know their type come first: they bind the sizes that are hints for the others.
-        let sizes = self.program.function(id).sizes.clone();
-        let names: Vec<Var> = sizes.iter().chain(&params).copied().collect();
+        let names: Vec<Var> = sizes.iter().chain(params).copied().collect();
         let mut bound: FxHashMap<Var, Size> = FxHashMap::default();
         let mut binders: Vec<(Var, Span)> = vec![];
         let mut found: Vec<Option<Typed>> = args.iter().map(|_| None).collect();
@@ -151,7 +208,7 @@ impl<'a> Checker<'a> {
                 None => Typed::poison(),
             };
             if let Some(arg) = &typed.ty {
-                bind(&sizes, &ty, arg, &mut |v, size| {
+                bind(sizes, &ty, arg, &mut |v, size| {
                     bound.entry(v).or_insert_with(|| {
                         binders.push((v, spans[k]));
                         size.clone()
@@ -168,9 +225,9 @@ impl<'a> Checker<'a> {
         let mut found: Vec<Typed> = found.into_iter().flatten().collect();
 
         // An `i64` argument that is a size of another parameter or of the result is bound to a variable.
-        let result = self.program.function(id).result.clone();
         for (k, param) in params.iter().enumerate() {
-            let used = std::iter::once(&result)
+            let used = result
+                .into_iter()
                 .chain(params.iter().map(|p| self.program.vars.ty(*p)))
                 .any(|ty| super::scope::leaking(ty, &[*param]).is_some());
             if used && !bound.contains_key(param) && found[k].ty == Some(Type::I64) {
@@ -191,50 +248,44 @@ impl<'a> Checker<'a> {
             };
             // A size that nothing binds is one of an argument with an error.
             if unbound(&declared, &names, &bound) {
-                fits &= self.kinds_agree(&ty, &declared, id, k, name, spans[k]);
+                fits &= self.kinds_agree(&ty, &declared, signature, k, spans[k]);
                 continue;
             }
             let want = declared.map_sizes(&mut |s| s.substitute(&|v| bound.get(&v).cloned()));
             if !self.same_type(&ty, &want) {
                 fits = false;
-                self.report_argument(id, k, name, (&ty, &want, &declared), spans[k], &bound, &binders);
+                self.report_argument(signature, k, (&ty, &want, &declared), spans[k], &bound, &binders);
             }
         }
-        let exps: Vec<Exp> = found.into_iter().map(|f| f.exp).collect();
-        if !fits || self.unknown_results.contains(&id) || unbound(&result, &names, &bound) {
-            return Typed::poison();
-        }
-        let ty = result.map_sizes(&mut |s| s.substitute(&|v| bound.get(&v).cloned()));
-        Typed::new(Exp::Call(id, exps, Site::new(span)), ty)
+        Matched { found, bound, fits }
     }
 
     /// Compares ranks and elements alone.
-    fn kinds_agree(&mut self, ty: &Type, declared: &Type, id: FunctionId, k: usize, name: &str, span: Span) -> bool {
+    fn kinds_agree(&mut self, ty: &Type, declared: &Type, signature: &Signature<'_>, k: usize, span: Span) -> bool {
         let blank = |ty: &Type| ty.map_sizes(&mut |_| Size::default());
         let agree = blank(ty) == blank(declared);
         if !agree {
-            self.report_argument(id, k, name, (ty, declared, declared), span, &FxHashMap::default(), &[]);
+            self.report_argument(signature, k, (ty, declared, declared), span, &FxHashMap::default(), &[]);
         }
         agree
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn report_argument(
         &mut self,
-        id: FunctionId,
+        signature: &Signature<'_>,
         k: usize,
-        name: &str,
         (ty, want, declared): (&Type, &Type, &Type),
         span: Span,
         bound: &FxHashMap<Var, Size>,
         binders: &[(Var, Span)],
     ) {
-        let param = self.program.function(id).params[k];
+        let name = signature.name;
+        let param = signature.params[k];
         let param_name = self.program.vars.name(param).to_string();
         let text = format!("argument `{param_name}` of `{name}` has type `{}`, but `{}` is wanted", self.describe(ty), self.describe(want));
         let mut diagnostic = Diagnostic::error(span, text).here(format!("this has type `{}`", self.describe(ty)));
-        if let Some(definition) = self.module.definitions.get(id.0 as usize) {
-            let written = &definition.params[k];
+        if let Some(definition) = signature.definition {
+            let written = &definition.params[signature.places[k]];
             diagnostic = diagnostic
                 .label(written.name.span.to(written.ty.span), format!("`{param_name}` is declared as `{}`", self.describe(declared)));
         } else {
@@ -255,7 +306,7 @@ impl<'a> Checker<'a> {
         self.report(diagnostic);
     }
 
-    fn scalar_function(&mut self, op: Op, args: &[&ast::Exp], span: Span, hint: Option<&Type>) -> Typed {
+    pub fn scalar_function(&mut self, op: Op, args: &[&ast::Exp], span: Span, hint: Option<&Type>) -> Typed {
         let name = op.name();
         if args.len() != op.arity() {
             let message = format!("`{name}` takes {}, but {} given", count(op.arity(), "argument"), are(args.len()));
@@ -313,7 +364,7 @@ impl<'a> Checker<'a> {
     }
 
     /// `d_sin(x)`, `d0_pow(x, y)`: a partial derivative, on those of the arguments and the result that it uses.
-    fn partial(&mut self, op: Op, k: usize, args: &[&ast::Exp], span: Span) -> Typed {
+    pub fn partial(&mut self, op: Op, k: usize, args: &[&ast::Exp], span: Span) -> Typed {
         // Whole numbers are floats, unless the operation takes integers too: then they are what they look like.
         let integers = op.cases().iter().any(|case| case.partial(k).is_some() && case.args().contains(&Scalar::I64));
         let hint = |a: &ast::Exp| (!(integers && is_number(a))).then_some(&Type::F64);
@@ -344,7 +395,7 @@ fn unbound(ty: &Type, names: &[Var], bound: &FxHashMap<Var, Size>) -> bool {
 }
 
 /// Matches the axes that are a size alone.
-fn bind(sizes: &[Var], param: &Type, arg: &Type, f: &mut impl FnMut(Var, &Size)) {
+pub fn bind(sizes: &[Var], param: &Type, arg: &Type, f: &mut impl FnMut(Var, &Size)) {
     match (param, arg) {
         (Type::Array(p, _), Type::Array(a, _)) if p.len() == a.len() => {
             for (p, a) in p.iter().zip(a) {

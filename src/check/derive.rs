@@ -13,7 +13,6 @@
 //! result's parts, each of them a tuple over the parameters if there are several.
 
 use super::erase::{erase, restore};
-use super::messages::count;
 use super::operators::index_name;
 use crate::diagnostic::Diagnostic;
 use crate::ir::build::{f64, for_, index, let_, lets, singleton, tuple, tuple_type, type_of, zero};
@@ -63,7 +62,7 @@ pub fn float_params(program: &Program, f: FunctionId) -> Vec<usize> {
 /// are named), and what it needs. Its parameters are those of `f`; then for `jvp` and `hvp` a tangent for each of
 /// `wrt`, for `vjp` a seed. Gradients are a tuple over `wrt`, bare if it is one parameter.
 pub fn derive(program: &mut Program, f: FunctionId, kind: DerivativeKind, wrt: Option<&[String]>) -> Result<FunctionId, Diagnostic> {
-    let wrt = with_respect_to(program, f, wrt)?;
+    let wrt = with_respect_to(program, f, 0, wrt)?;
     let first = program.functions.len();
     restore(program);
     let made = Deriving { program: &mut *program, memo: &mut Memo::default() }.derive(f, kind, &wrt);
@@ -71,10 +70,11 @@ pub fn derive(program: &mut Program, f: FunctionId, kind: DerivativeKind, wrt: O
     made
 }
 
-/// The positions of the parameters named, in the order they are named.
-pub fn with_respect_to(program: &Program, f: FunctionId, names: Option<&[String]>) -> Result<Vec<usize>, Diagnostic> {
+/// The positions of the parameters named, in the order they are named. The first `captured` parameters are what the
+/// function took from around it, and are constants.
+pub fn with_respect_to(program: &Program, f: FunctionId, captured: usize, names: Option<&[String]>) -> Result<Vec<usize>, Diagnostic> {
     let function = program.function(f);
-    let floats = float_params(program, f);
+    let floats: Vec<usize> = float_params(program, f).into_iter().filter(|k| *k >= captured).collect();
     let Some(names) = names else {
         return if floats.is_empty() {
             Err(Diagnostic::error(function.span, format!("`{}` has no float parameter to differentiate by", function.name)))
@@ -84,7 +84,8 @@ pub fn with_respect_to(program: &Program, f: FunctionId, names: Option<&[String]
     };
     let mut wrt = vec![];
     for name in names {
-        let Some(k) = function.params.iter().position(|p| program.vars.name(*p) == name) else {
+        let own = function.params.iter().enumerate().skip(captured);
+        let Some((k, _)) = own.into_iter().find(|(_, p)| program.vars.name(**p) == name) else {
             let known: Vec<String> = floats.iter().map(|k| format!("`{}`", program.vars.name(function.params[*k]))).collect();
             let diagnostic = Diagnostic::error(function.span, format!("`{}` has no parameter `{name}`", function.name));
             return Err(if known.is_empty() {
@@ -553,10 +554,4 @@ fn leaves(ty: &Type) -> Vec<Vec<Size>> {
 /// How many numbers a value of the type has.
 fn number_count(ty: &Type) -> Size {
     leaves(ty).iter().fold(Size::default(), |total, shape| total.add(&shape.iter().fold(Size::constant(1), |n, s| n.mul(s))))
-}
-
-/// "`f` takes 2 arguments"
-pub fn takes(program: &Program, f: FunctionId) -> String {
-    let function = program.function(f);
-    format!("`{}` takes {}", function.name, count(function.params.len(), "argument"))
 }

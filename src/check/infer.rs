@@ -57,6 +57,10 @@ impl<'a> Checker<'a> {
                 }
                 Some(want) => self.check(e, &want, |_, d| d.label(ty.span, "the type that is written")),
             },
+            ExpKind::Lambda(_) | ExpKind::Operator(_) => {
+                self.function_not_value(exp);
+                Typed::poison()
+            }
             ExpKind::Error => Typed::poison(),
         }
     }
@@ -76,7 +80,12 @@ impl<'a> Checker<'a> {
     fn name(&mut self, name: &str, span: Span) -> Typed {
         match self.lookup(name) {
             Some(Binding::Var(var)) => return Typed::new(Exp::Var(var), self.program.vars.ty(var).clone()),
+            Some(Binding::Value(exp, ty)) => return Typed::new(exp, ty),
             Some(Binding::Poison) => return Typed::poison(),
+            Some(Binding::Function(_)) => {
+                self.function_not_value(&ast::Exp { kind: ExpKind::Name(name.to_string()), span });
+                return Typed::poison();
+            }
             None => {}
         }
         match name {
@@ -84,16 +93,15 @@ impl<'a> Checker<'a> {
             "nan" => return Typed::new(Exp::Lit(Lit::F64(f64::NAN)), Type::F64),
             _ => {}
         }
-        let diagnostic = if self.is_function_name(name) {
-            Diagnostic::error(span, format!("`{name}` is a function, not a value")).note(format!("call it: `{name}(…)`"))
-        } else {
-            let diagnostic = Diagnostic::error(span, format!("unknown name `{name}`"));
-            match self.similar_variable(name) {
-                Some(similar) => diagnostic.note(format!("did you mean `{similar}`?")),
-                None => diagnostic,
-            }
-        };
-        self.report(diagnostic);
+        if self.is_function_name(name) {
+            self.function_not_value(&ast::Exp { kind: ExpKind::Name(name.to_string()), span });
+            return Typed::poison();
+        }
+        let diagnostic = Diagnostic::error(span, format!("unknown name `{name}`"));
+        self.report(match self.similar_variable(name) {
+            Some(similar) => diagnostic.note(format!("did you mean `{similar}`?")),
+            None => diagnostic,
+        });
         Typed::poison()
     }
 
@@ -190,6 +198,9 @@ impl<'a> Checker<'a> {
     }
 
     fn let_(&mut self, pattern: &Pattern, ty: Option<&TypeExp>, value: &ast::Exp, body: &ast::Exp, hint: Option<&Type>) -> Typed {
+        if self.is_function(value) {
+            return self.let_function(pattern, ty, value, body, hint);
+        }
         let value_found = match ty {
             None => self.infer(value, None),
             Some(written) => match self.read_type(written) {
@@ -224,6 +235,31 @@ impl<'a> Checker<'a> {
             found.ty = Some(expanded);
         }
         found.exp = lets(bindings, found.exp);
+        found
+    }
+
+    /// `let g = |x| e; body`: no binding is left in the IR.
+    fn let_function(&mut self, pattern: &Pattern, ty: Option<&TypeExp>, value: &ast::Exp, body: &ast::Exp, hint: Option<&Type>) -> Typed {
+        let f = self.function_value(value).map(|f| match pattern {
+            Pattern::Name(name) => f.named(&name.text),
+            Pattern::Tuple(..) => f,
+        });
+        let f = match (f, ty) {
+            (Some(f), Some(ty)) => self.function_of_type(f, ty, value.span),
+            (f, _) => f,
+        };
+        if let Pattern::Tuple(_, span) = pattern {
+            self.report(Diagnostic::error(*span, "a function has no parts").label(value.span, "this is a function"));
+        }
+        let outside = self.scope.len();
+        let mut names = vec![];
+        pattern_names(pattern, &mut names);
+        for name in names {
+            let binding = f.clone().map_or(Binding::Poison, Binding::Function);
+            self.bind_name(&name.text, if matches!(pattern, Pattern::Name(_)) { binding } else { Binding::Poison });
+        }
+        let found = self.infer(body, hint);
+        self.scope.truncate(outside);
         found
     }
 

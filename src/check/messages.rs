@@ -1,16 +1,20 @@
 //! Text for messages: types, short expressions, what to write instead; and the names that an expression calls.
 
 use super::Checker;
+use super::scope::Binding;
 use crate::bind::nearest;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::{Scalar, Size, Type};
-use crate::syntax::ast::{BinaryOp, BinderKind, Exp, ExpKind, Subscript, Trip, UnaryOp};
+use crate::syntax::ast::{BinaryOp, BinderKind, Exp, ExpKind, Operator, Pattern, Subscript, Trip, UnaryOp};
 
 /// What to write where no type is meant by a name.
 pub const TYPES: &str =
     "the types are `f64`, `i64`, `bool`, arrays `[n, m]f64`, tuples `(f64, [n]i64)`, records `{a: f64}` and names by `type`";
 
 pub const DERIVATIVE_OPERATORS: [&str; 9] = ["grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian", "jvp", "vjp", "hvp"];
+
+/// Functions of functions that are elaborated to binders and loops.
+pub const COMBINATORS: [&str; 5] = ["map", "reduce", "scan", "reduce_by_index", "scatter"];
 
 impl Checker<'_> {
     pub fn describe(&self, ty: &Type) -> String {
@@ -78,8 +82,9 @@ impl Checker<'_> {
         }
     }
     fn similar_function(&self, name: &str) -> Option<String> {
-        let built_in = crate::scalar::Op::functions().map(|op| op.name()).chain(DERIVATIVE_OPERATORS);
-        closest(name, self.functions.keys().copied().chain(built_in).chain(crate::library::names()))
+        let built_in = crate::scalar::Op::functions().map(|op| op.name()).chain(DERIVATIVE_OPERATORS).chain(COMBINATORS);
+        let local = self.scope.iter().filter(|(_, b)| matches!(b, Binding::Function(_))).map(|(n, _)| n.as_str());
+        closest(name, self.functions.keys().copied().chain(built_in).chain(local).chain(crate::library::names()))
     }
 }
 
@@ -145,6 +150,12 @@ fn spell(exp: &Exp, depth: usize) -> String {
             let fields: Vec<String> = fields.iter().map(|(name, e)| format!("{}: {}", name.text, inner(e))).collect();
             format!("{{{}}}", fields.join(", "))
         }
+        ExpKind::Operator(Operator::Binary(op)) => format!("({})", symbol(*op)),
+        ExpKind::Operator(Operator::Not) => "(not)".to_string(),
+        ExpKind::Lambda(lambda) => match lambda.params.iter().map(simple_name).collect::<Option<Vec<_>>>() {
+            Some(params) => format!("|{}| {}", params.join(", "), inner(&lambda.body)),
+            None => "|…| …".to_string(),
+        },
         ExpKind::Singleton(..)
         | ExpKind::Let(..)
         | ExpKind::Binder(..)
@@ -153,6 +164,13 @@ fn spell(exp: &Exp, depth: usize) -> String {
         | ExpKind::Loop(..)
         | ExpKind::With(..)
         | ExpKind::Error => "…".to_string(),
+    }
+}
+
+fn simple_name(pattern: &Pattern) -> Option<&str> {
+    match pattern {
+        Pattern::Name(name) => Some(&name.text),
+        Pattern::Tuple(..) => None,
     }
 }
 
@@ -197,7 +215,8 @@ pub fn count(n: usize, what: &str) -> String {
 
 fn for_each_child<'a>(exp: &'a Exp, f: &mut dyn FnMut(&'a Exp)) {
     match &exp.kind {
-        ExpKind::Name(_) | ExpKind::Int(_) | ExpKind::Float(_) | ExpKind::Bool(_) | ExpKind::Error => {}
+        ExpKind::Name(_) | ExpKind::Int(_) | ExpKind::Float(_) | ExpKind::Bool(_) | ExpKind::Operator(_) | ExpKind::Error => {}
+        ExpKind::Lambda(lambda) => f(&lambda.body),
         ExpKind::Unary(_, a) | ExpKind::Ascribe(a, _) | ExpKind::Field(a, _) => f(a),
         ExpKind::Record(fields) => fields.iter().for_each(|(_, e)| f(e)),
         ExpKind::Binary(_, _, a, b) => {
@@ -280,21 +299,6 @@ fn for_each_child<'a>(exp: &'a Exp, f: &mut dyn FnMut(&'a Exp)) {
             f(body)
         }
     }
-}
-
-/// Names that are called or differentiated, with their places.
-pub fn called_names<'a>(exp: &'a Exp, out: &mut Vec<(&'a str, Span)>) {
-    if let ExpKind::Call(head, args) = &exp.kind {
-        if let ExpKind::Name(name) = &head.kind {
-            out.push((name, head.span));
-            if DERIVATIVE_OPERATORS.contains(&name.as_str()) {
-                if let Some(ExpKind::Name(f)) = args.first().map(|a| &a.value.kind) {
-                    out.push((f, args[0].value.span));
-                }
-            }
-        }
-    }
-    for_each_child(exp, &mut |e| called_names(e, out));
 }
 
 /// All names that occur, with their places.

@@ -8,16 +8,22 @@
 //! * `sizes`: types from text, comparing sizes, sizes bound to variables
 //! * `scope`: names, and bindings that float to the nearest scope
 //! * `infer`, `operators`, `binders`, `subscripts`, `calls`: expressions
+//! * `functions`, `apply`: functions as values, and their bodies in the place of their calls
+//! * `templates`: definitions that are generic or take functions; `combinators`: `map`, `reduce` and the like
 //! * `operator_calls`: derivative operators as they are written; `derive`: the functions they stand for
 //! * `records`, `type_names`: records and names of types; `erase`: records to tuples, when all is checked
 //! * `messages`: expressions and types as text
 
+mod apply;
 mod binders;
 mod calls;
+mod combinators;
 mod derive;
 mod erase;
+mod functions;
 mod hints;
 mod infer;
+mod lift;
 mod loops;
 mod messages;
 mod operator_calls;
@@ -26,17 +32,20 @@ mod records;
 mod scope;
 mod sizes;
 mod subscripts;
+mod templates;
 mod type_names;
 
 pub use derive::{DerivativeKind, derive, float_params};
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::build::lets;
-use crate::ir::{Body, Exp, Function, FunctionId, Program, Size, Type, Var};
-use crate::syntax::ast;
+use crate::ir::{Body, Exp, Function, FunctionId, Program, Scalar, Size, Type, Var};
+use crate::syntax::{ast, names};
+use apply::Application;
 use binders::IndexCell;
 use rustc_hash::{FxHashMap, FxHashSet};
 use scope::Binding;
+use templates::Callee;
 
 /// Enough for the deepest tree that the walk accepts.
 const STACK_BYTES: usize = 256 << 20;
@@ -57,11 +66,11 @@ fn walk(module: &ast::Module) -> (Program, Vec<Diagnostic>) {
     let mut checker = Checker::new(module);
     checker.declare_types();
     let order = checker.order();
-    for definition in &module.definitions {
-        checker.header(definition);
+    for k in 0..module.definitions.len() {
+        checker.declare(k);
     }
     for k in order {
-        checker.body(k);
+        checker.define(k);
     }
     let parts = checker.parts.values().flatten().copied().collect();
     erase::erase(&mut checker.program, 0, &parts);
@@ -90,7 +99,17 @@ struct Checker<'a> {
     program: Program,
     diagnostics: Vec<Diagnostic>,
     /// The definition that a function's name stands for.
-    functions: FxHashMap<&'a str, FunctionId>,
+    functions: FxHashMap<&'a str, usize>,
+    /// What each definition is to its callers.
+    callees: Vec<Callee>,
+    /// The definition that a function comes from.
+    origins: FxHashMap<FunctionId, usize>,
+    /// Generic definitions at scalar types.
+    instances: FxHashMap<(usize, Vec<Scalar>), FunctionId>,
+    /// Definitions that call themselves, in the end.
+    recursive: FxHashSet<usize>,
+    /// Definitions with functions as parameters that have errors: calls of them are not checked.
+    broken_templates: FxHashSet<usize>,
     /// Functions whose parameters could not be read: calls of them are not checked.
     broken: FxHashSet<FunctionId>,
     /// Functions whose result type is not known.
@@ -104,6 +123,12 @@ struct Checker<'a> {
     /// The variables of a record's fields, where it is taken apart.
     parts: FxHashMap<Var, Vec<Var>>,
     scope: Vec<(String, Binding)>,
+    /// What the type variables of the definition stand for.
+    type_variables: FxHashMap<String, Type>,
+    /// The calls whose bodies the current expression stands in, outermost first.
+    applications: Vec<Application>,
+    /// How many bodies were put in the place of calls in this definition.
+    expanded: usize,
     /// Bindings that the nearest enclosing scope will make.
     floating: Vec<(Vec<Var>, Exp)>,
     /// The binders around the current expression, outermost first.
@@ -122,6 +147,11 @@ impl<'a> Checker<'a> {
             program: Program::default(),
             diagnostics: vec![],
             functions: FxHashMap::default(),
+            callees: vec![],
+            origins: FxHashMap::default(),
+            instances: FxHashMap::default(),
+            recursive: FxHashSet::default(),
+            broken_templates: FxHashSet::default(),
             broken: FxHashSet::default(),
             unknown_results: FxHashSet::default(),
             derived: derive::Memo::default(),
@@ -130,6 +160,9 @@ impl<'a> Checker<'a> {
             inside_types: vec![],
             parts: FxHashMap::default(),
             scope: vec![],
+            type_variables: FxHashMap::default(),
+            applications: vec![],
+            expanded: 0,
             floating: vec![],
             indices: vec![],
             conditions: 0,
@@ -139,10 +172,10 @@ impl<'a> Checker<'a> {
         for (k, definition) in module.definitions.iter().enumerate() {
             match checker.functions.get(definition.name.text.as_str()) {
                 None => {
-                    checker.functions.insert(&definition.name.text, FunctionId(k as u32));
+                    checker.functions.insert(&definition.name.text, k);
                 }
                 Some(first) => {
-                    let first = module.definitions[first.0 as usize].name.span;
+                    let first = module.definitions[*first].name.span;
                     checker.report(
                         Diagnostic::error(definition.name.span, format!("`{}` is defined twice", definition.name.text))
                             .here("defined again here")
@@ -154,7 +187,17 @@ impl<'a> Checker<'a> {
         checker
     }
 
+    /// Adds a diagnostic. What stands in the body of a function that is applied several times is said once.
     fn report(&mut self, diagnostic: Diagnostic) {
+        if self.applications.is_empty() {
+            self.diagnostics.push(diagnostic);
+            return;
+        }
+        let place = |d: &Diagnostic| d.labels.first().map(|label| label.span);
+        if self.diagnostics.iter().any(|d| d.message == diagnostic.message && place(d) == place(&diagnostic)) {
+            return;
+        }
+        let diagnostic = self.with_applications(diagnostic);
         self.diagnostics.push(diagnostic);
     }
 
@@ -165,9 +208,11 @@ impl<'a> Checker<'a> {
         let calls: Vec<Vec<(usize, Span)>> = definitions
             .iter()
             .map(|d| {
-                let mut names = vec![];
-                messages::called_names(&d.body, &mut names);
-                names.iter().filter_map(|(name, span)| Some((self.functions.get(name)?.0 as usize, *span))).collect()
+                let mut calls = vec![];
+                names::for_each_free(&mut d.clone(), &mut |name, span| {
+                    calls.extend(self.functions.get(name.as_str()).map(|k| (*k, span)));
+                });
+                calls
             })
             .collect();
         let mut order = vec![];
@@ -220,71 +265,103 @@ impl<'a> Checker<'a> {
             diagnostic = if count == 0 { diagnostic.here(text) } else { diagnostic.label(span, text) };
         }
         self.report(diagnostic.note("definitions may not call themselves; repeat with `sum`, `for` or `history`"));
-        for (k, _) in cycle {
-            if definitions[*k].result.is_none() {
-                self.unknown_results.insert(FunctionId(*k as u32));
-            }
-        }
+        self.recursive.extend(cycle.iter().map(|(k, _)| *k));
     }
 
-    /// Makes the function with its sizes, parameters and declared result; its body comes later.
-    fn header(&mut self, definition: &'a ast::Definition) {
+    /// Makes the function of a definition with its sizes, parameters and declared result; its body comes later.
+    fn header(&mut self, k: usize, name: String, types: FxHashMap<String, Type>) -> FunctionId {
+        let definition = &self.module.definitions[k];
         let id = FunctionId(self.program.functions.len() as u32);
-        let (sizes, params, result) = self.parameters(definition, id);
+        let (header, result) = self.aside(types, |c| {
+            let header = c.parameters(definition);
+            let result = definition.result.as_ref().and_then(|ty| c.read_type(ty));
+            (header, result)
+        });
+        if header.unread {
+            self.broken.insert(id);
+        }
         if definition.result.is_none() || result.is_none() {
             self.unknown_results.insert(id);
         }
+        self.origins.insert(id, k);
         self.program.functions.push(Function {
-            name: definition.name.text.clone(),
-            sizes,
-            params,
+            name,
+            sizes: header.sizes,
+            params: header.params.into_iter().flatten().collect(),
             result: result.unwrap_or(Type::tuple(vec![])),
             body: Body::Exp(Exp::Tuple(vec![])),
             signature: None,
             span: definition.span,
         });
-        self.scope.clear();
+        id
     }
 
-    fn body(&mut self, k: usize) {
+    /// Checks the body of a definition's function.
+    fn body(&mut self, k: usize, id: FunctionId, types: FxHashMap<String, Type>) {
         let definition = &self.module.definitions[k];
-        let id = FunctionId(k as u32);
-        self.enter_header(definition, id);
-        let mut taken_apart = vec![];
-        for param in self.program.function(id).params.clone() {
-            let ty = self.program.vars.ty(param).clone();
-            self.take_apart(param, &ty, &mut taken_apart);
-        }
         let declared =
             (definition.result.is_some() && !self.unknown_results.contains(&id)).then(|| self.program.function(id).result.clone());
         let errors = self.error_count();
-        let found =
-            self.scoped(&scope::Place::Body(&definition.name.text), definition.body.span, |c| match (&declared, &definition.result) {
-                (Some(want), Some(written)) => {
-                    let found = c.infer(&definition.body, Some(want));
-                    let agrees = c.require(&found, want, definition.body.span, |c, d| {
-                        let text = format!("`{}` is declared to give `{}`", definition.name.text, c.describe(want));
-                        d.label(written.span, text)
-                    });
-                    if agrees { found } else { Typed::poison() }
-                }
-                _ => c.infer(&definition.body, None),
-            });
-        if let (Some(ty), None) = (&found.ty, &definition.result) {
-            if let Some(result) = self.outward(ty, id, definition) {
-                self.program.functions[k].result = result;
-                self.unknown_results.remove(&id);
+        let (found, result) = self.aside(types, |c| {
+            c.enter_header(definition, id);
+            let mut taken_apart = vec![];
+            for param in c.program.function(id).params.clone() {
+                let ty = c.program.vars.ty(param).clone();
+                c.take_apart(param, &ty, &mut taken_apart);
             }
+            let mut found = c.result(definition, declared.as_ref());
+            found.exp = lets(taken_apart, found.exp);
+            let result = match (&found.ty, &definition.result) {
+                (Some(ty), None) => c.outward(ty, id, definition),
+                _ => None,
+            };
+            (found, result)
+        });
+        if let Some(result) = result {
+            self.program.functions[id.0 as usize].result = result;
+            self.unknown_results.remove(&id);
         } else if found.ty.is_none() && self.error_count() == errors && definition.result.is_none() {
             self.unknown_results.insert(id);
         }
-        self.program.functions[k].body = Body::Exp(lets(taken_apart, found.exp));
-        self.scope.clear();
-        self.floating.clear();
-        self.indices.clear();
-        self.conditions = 0;
-        self.depth = 0;
-        self.defined_sizes.clear();
+        self.program.functions[id.0 as usize].body = Body::Exp(found.exp);
+    }
+
+    /// The body of a definition, whose names are in scope, as its result.
+    fn result(&mut self, definition: &ast::Definition, declared: Option<&Type>) -> Typed {
+        self.scoped(&scope::Place::Body(&definition.name.text), definition.body.span, |c| match (declared, &definition.result) {
+            (Some(want), Some(written)) => {
+                let found = c.infer(&definition.body, Some(want));
+                let agrees = c.require(&found, want, definition.body.span, |c, d| {
+                    let text = format!("`{}` is declared to give `{}`", definition.name.text, c.describe(want));
+                    d.label(written.span, text)
+                });
+                if agrees { found } else { Typed::poison() }
+            }
+            _ => c.infer(&definition.body, None),
+        })
+    }
+
+    /// Runs `f` apart from the expression that is being checked: with nothing in scope, and no binder around.
+    fn aside<T>(&mut self, types: FxHashMap<String, Type>, f: impl FnOnce(&mut Self) -> T) -> T {
+        let scope = std::mem::take(&mut self.scope);
+        let types = std::mem::replace(&mut self.type_variables, types);
+        let floating = std::mem::take(&mut self.floating);
+        let indices = std::mem::take(&mut self.indices);
+        let conditions = std::mem::take(&mut self.conditions);
+        let defined_sizes = std::mem::take(&mut self.defined_sizes);
+        let result = f(self);
+        self.scope = scope;
+        self.type_variables = types;
+        self.floating = floating;
+        self.indices = indices;
+        self.conditions = conditions;
+        self.defined_sizes = defined_sizes;
+        result
+    }
+
+    /// The definition that a function comes from.
+    fn definition_of(&self, id: FunctionId) -> Option<&'a ast::Definition> {
+        self.origins.get(&id).map(|k| &self.module.definitions[*k])
     }
 
     fn error_count(&self) -> usize {

@@ -2,13 +2,17 @@
 //!
 //! An operator on a function is a function again (`grad(grad(f))(x)`), made by `derive`; a call of it is a call.
 
+use super::apply::are;
 use super::calls::Arg;
-use super::derive::{DerivativeKind, Deriving, takes, with_respect_to};
-use super::messages::{DERIVATIVE_OPERATORS, brief, count};
+use super::derive::{DerivativeKind, Deriving, with_respect_to};
+use super::functions::{Derivative, FunctionValue};
+use super::hints::is_number;
+use super::messages::{brief, count};
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::ir::{Exp, FunctionId, Op, Type, Var};
+use crate::ir::{Exp, FunctionId, Type, Var};
 use crate::syntax::ast::{self, Argument, ExpKind};
+use std::rc::Rc;
 
 fn kind_of(operator: &str) -> Option<DerivativeKind> {
     use DerivativeKind::*;
@@ -20,80 +24,49 @@ fn gives_function(kind: DerivativeKind) -> bool {
     !matches!(kind, DerivativeKind::Jvp | DerivativeKind::Vjp | DerivativeKind::Hvp)
 }
 
+/// What an operator is given.
+struct Operands<'e> {
+    kind: DerivativeKind,
+    f: FunctionValue,
+    wrt: Option<&'e ast::Exp>,
+    /// The names in `wrt`.
+    names: Option<Vec<String>>,
+    /// The point and the directions.
+    rest: Vec<&'e ast::Exp>,
+    /// The operator's own place.
+    span: Span,
+}
+
 impl<'a> Checker<'a> {
-    /// The function that an expression is; `None` if it is none (reported) or has errors itself.
-    pub fn function(&mut self, exp: &ast::Exp) -> Option<FunctionId> {
-        match &exp.kind {
-            ExpKind::Name(name) => {
-                if let Some(id) = self.functions.get(name.as_str()).copied() {
-                    return (!self.broken.contains(&id) && !self.unknown_results.contains(&id)).then_some(id);
-                }
-                let diagnostic = if Op::by_name(name).is_some() {
-                    Diagnostic::error(exp.span, format!("`{name}` is built in, and only definitions can be differentiated"))
-                        .note(format!("define a function that calls it: `def f(x: f64) -> f64 = {name}(x)`"))
-                } else if self.lookup(name).is_some() {
-                    Diagnostic::error(exp.span, format!("`{name}` is a value, not a function"))
-                } else {
-                    self.unknown_function(name, exp.span)
-                };
-                self.report(diagnostic);
-                None
+    /// A derivative operator on a function alone: a function.
+    pub fn operator_function(&mut self, operator: &str, span: Span, args: &[Argument]) -> Option<FunctionValue> {
+        let operands = self.operands(kind_of(operator)?, span, args)?;
+        if let Some(extra) = operands.rest.first() {
+            let diagnostic = if gives_function(operands.kind) {
+                let rest: Vec<String> = operands.rest.iter().map(|e| brief(e)).collect();
+                Diagnostic::error(extra.span, format!("`{operator}` takes a function alone, and gives a function")).note(format!(
+                    "write `{operator}({})({})`",
+                    brief(&args[0].value),
+                    rest.join(", ")
+                ))
+            } else {
+                Diagnostic::error(extra.span, format!("with these arguments `{operator}` gives a value, not a function"))
+            };
+            self.report(diagnostic);
+            return None;
+        }
+        let Operands { kind, f, names, span, .. } = &operands;
+        match f {
+            FunctionValue::Function(id) => {
+                let wrt = self.positions(&operands, *id, 0)?;
+                self.derive(*id, *kind, &wrt, *span).map(FunctionValue::Function)
             }
-            ExpKind::Call(head, args) => {
-                let operator = match &head.kind {
-                    ExpKind::Name(name) if !self.functions.contains_key(name.as_str()) => kind_of(name),
-                    _ => None,
-                };
-                match operator {
-                    Some(kind) => {
-                        let (f, wrt, rest) = self.operator_arguments(kind, head.span, args)?;
-                        if let (Some(extra), false) = (rest.first(), gives_function(kind)) {
-                            self.report(Diagnostic::error(
-                                extra.span,
-                                format!("with these arguments `{}` gives a value, not a function", kind.name()),
-                            ));
-                            return None;
-                        }
-                        if let Some(extra) = rest.first() {
-                            let (operator, name) = (kind.name(), brief(&args[0].value));
-                            self.report(
-                                Diagnostic::error(extra.span, format!("`{operator}` takes a function alone, and gives a function")).note(
-                                    format!("write `{operator}({name})({})`", rest.iter().map(|e| brief(e)).collect::<Vec<_>>().join(", ")),
-                                ),
-                            );
-                            return None;
-                        }
-                        self.derive(f, kind, &wrt, head.span)
-                    }
-                    None => {
-                        self.not_a_function(exp);
-                        None
-                    }
-                }
-            }
-            ExpKind::Error => None,
-            _ => {
-                self.not_a_function(exp);
-                None
-            }
+            // The types of its parameters are known where it is applied.
+            f => Some(FunctionValue::Derivative(Rc::new(Derivative { kind: *kind, of: f.clone(), wrt: names.clone(), span: *span }))),
         }
     }
 
-    fn not_a_function(&mut self, exp: &ast::Exp) {
-        self.report(
-            Diagnostic::error(exp.span, "this is not a function")
-                .note("a function is the name of a definition, or a derivative operator on one: `grad(f)`"),
-        );
-    }
-
-    /// An operator's function, `wrt` and other arguments.
-    #[allow(clippy::type_complexity)]
-    fn operator_arguments<'e>(
-        &mut self,
-        kind: DerivativeKind,
-        operator: Span,
-        args: &'e [Argument],
-    ) -> Option<(FunctionId, Vec<usize>, Vec<&'e ast::Exp>)> {
+    fn operands<'e>(&mut self, kind: DerivativeKind, span: Span, args: &'e [Argument]) -> Option<Operands<'e>> {
         let mut wrt = None;
         let mut rest = vec![];
         for arg in args {
@@ -110,20 +83,37 @@ impl<'a> Checker<'a> {
             }
         }
         if rest.is_empty() {
-            self.report(
-                Diagnostic::error(operator, format!("`{}` takes a function", kind.name())).note(format!("as in `{}(f)`", kind.name())),
-            );
+            self.report(Diagnostic::error(span, format!("`{}` takes a function", kind.name())).note(format!("as in `{}(f)`", kind.name())));
             return None;
         }
-        let f = self.function(rest.remove(0))?;
+        let f = rest.remove(0);
+        let value = self.function_value(f)?;
+        if let FunctionValue::Definition(k) = &value {
+            let definition = &self.module.definitions[*k];
+            if definition.takes_functions() {
+                let name = &definition.name.text;
+                let text = format!("`{name}` takes functions, so it has no derivative by itself");
+                self.report(
+                    Diagnostic::error(f.span, text)
+                        .label(definition.name.span, "the function")
+                        .note(format!("differentiate a call of it: `{}(|x| {name}(…, x))`", kind.name())),
+                );
+                return None;
+            }
+        }
         let names = match wrt {
             None => None,
             Some(exp) => Some(self.parameter_names(exp)?),
         };
-        match with_respect_to(&self.program, f, names.as_deref()) {
-            Ok(positions) => Some((f, positions, rest)),
+        Some(Operands { kind, f: value, wrt, names, rest, span })
+    }
+
+    /// The positions of the parameters to differentiate by; the first `captured` are none that can be named.
+    fn positions(&mut self, operands: &Operands<'_>, f: FunctionId, captured: usize) -> Option<Vec<usize>> {
+        match with_respect_to(&self.program, f, captured, operands.names.as_deref()) {
+            Ok(positions) => Some(positions),
             Err(diagnostic) => {
-                self.report_at(diagnostic, wrt.map_or(operator, |e| e.span), f);
+                self.report_at(diagnostic, operands.wrt.map_or(operands.span, |e| e.span), f);
                 None
             }
         }
@@ -157,45 +147,104 @@ impl<'a> Checker<'a> {
     /// A complaint about a function, at the place that asks for its derivative.
     fn report_at(&mut self, mut diagnostic: Diagnostic, span: Span, f: FunctionId) {
         diagnostic.labels[0].span = span;
-        if let Some(definition) = self.module.definitions.get(f.0 as usize) {
+        if let Some(definition) = self.definition_of(f) {
             diagnostic = diagnostic.label(definition.name.span, "the function");
         }
         self.report(diagnostic);
     }
 
+    /// A derivative of a function whose parameters take the types of the arguments.
+    pub fn apply_derivative(&mut self, derivative: &Derivative, name: &str, args: Vec<Arg<'_>>, span: Span) -> Typed {
+        let mut found = vec![];
+        for arg in args {
+            found.push(match arg {
+                // A derivative is asked for, so a whole number is a float.
+                Arg::Written(e) => (self.infer(e, is_number(e).then_some(&Type::F64)), e.span),
+                Arg::Found(typed, span) => (typed, span),
+            });
+        }
+        let Some(types) = found.iter().map(|(typed, _)| typed.ty.clone()).collect::<Option<Vec<Type>>>() else { return Typed::poison() };
+        let Some((id, mut args)) = self.derivative_at(derivative, &types, span) else { return Typed::poison() };
+        args.extend(found.into_iter().map(|(typed, span)| Arg::Found(typed, span)));
+        self.call_function(id, name, args, span)
+    }
+
+    /// The function that a derivative is for arguments of these types, with those of its arguments that were captured.
+    pub fn derivative_at(&mut self, derivative: &Derivative, types: &[Type], span: Span) -> Option<(FunctionId, Vec<Arg<'static>>)> {
+        let own = self.arity(&derivative.of).map_or(types, |n| &types[..n.min(types.len())]);
+        let (f, captured) = self.function_at(&derivative.of, own, span)?;
+        let wrt = match with_respect_to(&self.program, f, captured.len(), derivative.wrt.as_deref()) {
+            Ok(wrt) => wrt,
+            Err(diagnostic) => {
+                self.report_at(diagnostic, derivative.span, f);
+                return None;
+            }
+        };
+        Some((self.derive(f, derivative.kind, &wrt, derivative.span)?, captured))
+    }
+
     /// A derivative operator that is called by name: `jvp`, `vjp` and `hvp` with their arguments; the others are not
     /// values by themselves.
     pub fn operator_call(&mut self, operator: &str, head: Span, args: &[Argument], span: Span) -> Typed {
-        let Some(kind) = kind_of(operator).filter(|_| DERIVATIVE_OPERATORS.contains(&operator)) else { return Typed::poison() };
-        let Some((f, wrt, rest)) = self.operator_arguments(kind, head, args) else { return Typed::poison() };
-        let name = self.program.function(f).name.clone();
-        if gives_function(kind) || rest.is_empty() {
-            let arguments: Vec<String> = match rest.as_slice() {
-                [] => self.program.function(f).params.iter().map(|p| self.program.vars.name(*p).to_string()).collect(),
+        let Some(kind) = kind_of(operator) else { return Typed::poison() };
+        let Some(operands) = self.operands(kind, head, args) else { return Typed::poison() };
+        let name = self.describe_function(&operands.f).trim_matches('`').to_string();
+        if gives_function(kind) || operands.rest.is_empty() {
+            let arguments: Vec<String> = match operands.rest.as_slice() {
+                [] => (0..self.arity(&operands.f).unwrap_or(1))
+                    .map(|k| self.parameter_name(&operands.f, k).unwrap_or_else(|| "…".to_string()))
+                    .collect(),
                 rest => rest.iter().map(|e| brief(e)).collect(),
             };
+            let f = args.iter().find(|a| a.name.is_none()).map_or(name, |a| brief(&a.value));
             self.report(
                 Diagnostic::error(span, format!("`{operator}` gives a function, not a value"))
-                    .note(format!("call it: `{operator}({name})({})`", arguments.join(", "))),
+                    .note(format!("call it: `{operator}({f})({})`", arguments.join(", "))),
             );
             return Typed::poison();
         }
-        let [point, direction] = rest.as_slice() else {
+        let [point, direction] = operands.rest.as_slice() else {
             let example = match kind {
                 DerivativeKind::Vjp => "`vjp(f, (x, y), seed)`",
                 DerivativeKind::Hvp => "`hvp(f, (x, y), (dx, dy))`",
                 _ => "`jvp(f, (x, y), (dx, dy))`",
             };
-            let text = format!(
-                "`{operator}` takes 3 arguments, but {} given",
-                if args.len() == 1 { "1 is".into() } else { format!("{} are", args.len()) }
-            );
+            let text = format!("`{operator}` takes 3 arguments, but {} given", are(args.len()));
             self.report(Diagnostic::error(span, text).note(format!("as in {example}")));
             return Typed::poison();
         };
+        let Some(params) = self.arity(&operands.f) else {
+            self.report(Diagnostic::error(head, format!("`{operator}` does not take {}", self.describe_function(&operands.f))));
+            return Typed::poison();
+        };
+        let takes = format!("{} takes {}", self.describe_function(&operands.f), count(params, "argument"));
+        let Some(mut args) = self.split(point, params, &takes) else { return Typed::poison() };
+        let (f, captured) = match &operands.f {
+            FunctionValue::Function(id) => (*id, vec![]),
+            f => {
+                let mut types = vec![];
+                args = args
+                    .into_iter()
+                    .map(|arg| {
+                        let (found, span) = match arg {
+                            Arg::Written(e) => (self.infer(e, is_number(e).then_some(&Type::F64)), e.span),
+                            Arg::Found(found, span) => (found, span),
+                        };
+                        types.extend(found.ty.clone());
+                        Arg::Found(found, span)
+                    })
+                    .collect();
+                if types.len() != params {
+                    return Typed::poison();
+                }
+                match self.function_at(f, &types, span) {
+                    Some(found) => found,
+                    None => return Typed::poison(),
+                }
+            }
+        };
+        let Some(wrt) = self.positions(&operands, f, captured.len()) else { return Typed::poison() };
         let Some(id) = self.derive(f, kind, &wrt, head) else { return Typed::poison() };
-        let params = self.program.function(f).params.len();
-        let point = self.split(point, params, &takes(&self.program, f));
         let direction = match kind {
             DerivativeKind::Vjp => Some(vec![Arg::Written(direction)]),
             _ => {
@@ -203,12 +252,12 @@ impl<'a> Checker<'a> {
                 self.split(direction, wrt.len(), &by)
             }
         };
-        match (point, direction) {
-            (Some(mut args), Some(direction)) => {
-                args.extend(direction);
+        match direction {
+            Some(direction) => {
+                let args = captured.into_iter().chain(args).chain(direction).collect();
                 self.call_function(id, &format!("{operator}({name})"), args, span)
             }
-            _ => Typed::poison(),
+            None => Typed::poison(),
         }
     }
 

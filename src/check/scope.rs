@@ -7,14 +7,18 @@
 //! A `let` whose variables stand in the type of its body floats likewise. What would leave a scope with a size that is
 //! known only inside it is an error.
 
+use super::functions::FunctionValue;
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::build::{exp_size, lets};
 use crate::ir::{Exp, Size, Type, Var};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Binding {
     Var(Var),
+    /// An expression that is repeated where the name stands: a size, or what is used once.
+    Value(Exp, Type),
+    Function(FunctionValue),
     /// Bound to something erroneous.
     Poison,
 }
@@ -34,7 +38,7 @@ impl Checker<'_> {
     }
 
     pub fn lookup(&self, name: &str) -> Option<Binding> {
-        self.scope.iter().rev().find(|(n, _)| n == name).map(|(_, b)| *b)
+        self.scope.iter().rev().find(|(n, _)| n == name).map(|(_, b)| b.clone())
     }
 
     /// Runs `f` in a scope of its own and makes the bindings there that float to it.

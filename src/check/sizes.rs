@@ -13,11 +13,20 @@ use crate::syntax::ast::{self, ExpKind, TypeExp, TypeKind};
 use super::scope::Binding;
 use crate::types::Parts;
 
+/// A definition's sizes and parameters as variables.
+pub struct Header {
+    pub sizes: Vec<Var>,
+    /// `None` for parameters that are functions.
+    pub params: Vec<Option<Var>>,
+    /// A parameter has no type, which is reported.
+    pub unread: bool,
+}
+
 impl<'a> Checker<'a> {
-    /// Reads a definition's parameters and result type. Marks the function broken where a parameter has no type.
-    pub fn parameters(&mut self, definition: &'a ast::Definition, id: FunctionId) -> (Vec<Var>, Vec<Var>, Option<Type>) {
-        let mut sizes = vec![];
-        let mut params = vec![];
+    /// Reads a definition's parameters and brings their sizes and `i64` parameters into scope, for the types that
+    /// mention them.
+    pub fn parameters(&mut self, definition: &'a ast::Definition) -> Header {
+        let mut header = Header { sizes: vec![], params: vec![], unread: false };
         for (k, param) in definition.params.iter().enumerate() {
             if let Some(first) = definition.params[..k].iter().find(|p| p.name.text == param.name.text) {
                 self.report(
@@ -25,29 +34,27 @@ impl<'a> Checker<'a> {
                         .here("the second")
                         .label(first.name.span, "the first"),
                 );
-                self.broken.insert(id);
+                header.unread = true;
             }
-            params.push(self.program.vars.fresh(param.name.text.clone(), Type::I64));
+            let is_value = !matches!(param.ty.kind, TypeKind::Function(..));
+            header.params.push(is_value.then(|| self.program.vars.fresh(param.name.text.clone(), Type::I64)));
         }
-        for (param, var) in definition.params.iter().zip(&params) {
-            if self.is_integer_type(&param.ty) {
+        for (param, var) in definition.params.iter().zip(&header.params) {
+            if let (true, Some(var)) = (self.is_integer_type(&param.ty), var) {
                 self.bind_name(&param.name.text, Binding::Var(*var));
             }
         }
         for param in &definition.params {
-            self.bind_sizes(&param.ty, definition, &mut sizes);
+            self.bind_sizes(&param.ty, definition, &mut header.sizes);
         }
-        for (param, var) in definition.params.iter().zip(&params) {
+        for (param, var) in definition.params.iter().zip(&header.params) {
+            let Some(var) = var else { continue };
             match self.read_type(&param.ty) {
                 Some(ty) => self.program.vars.set_ty(*var, ty),
-                None => {
-                    self.broken.insert(id);
-                }
+                None => header.unread = true,
             }
         }
-        let result = definition.result.as_ref().and_then(|ty| self.read_type(ty));
-        self.floating.clear();
-        (sizes, params, result)
+        header
     }
 
     /// Binds the names that stand alone as axes.
@@ -63,6 +70,7 @@ impl<'a> Checker<'a> {
             }
             TypeKind::Tuple(parts) => parts.iter().for_each(|t| self.bind_sizes(t, definition, sizes)),
             TypeKind::Record(fields) => fields.iter().for_each(|(_, t)| self.bind_sizes(t, definition, sizes)),
+            TypeKind::Function(params, result) => params.iter().chain([&**result]).for_each(|t| self.bind_sizes(t, definition, sizes)),
             TypeKind::Array(axes, element) => {
                 for axis in axes {
                     let ExpKind::Name(name) = &axis.kind else { continue };
@@ -97,7 +105,6 @@ impl<'a> Checker<'a> {
 
     /// Brings the sizes and parameters of a definition into scope.
     pub fn enter_header(&mut self, definition: &ast::Definition, id: FunctionId) {
-        self.scope.clear();
         let f = self.program.function(id).clone();
         for var in &f.sizes {
             self.bind_name(&self.program.vars.name(*var).to_string(), Binding::Var(*var));
@@ -132,6 +139,11 @@ impl<'a> Checker<'a> {
                 let names = fields.iter().map(|(name, _)| name.text.clone()).collect();
                 distinct.then(|| Type::Tuple(Parts::record(names, types)))
             }
+            TypeKind::Function(..) => {
+                self.report_function_type(ty.span);
+                None
+            }
+            TypeKind::Name(name) if self.type_variables.contains_key(name) => self.type_variables.get(name).cloned(),
             TypeKind::Name(name) => self.named_type(name, ty.span),
             TypeKind::Error => None,
         }
@@ -152,8 +164,8 @@ impl<'a> Checker<'a> {
         }
         // Definitions are no sizes, and may not have been read yet.
         let mut called = vec![];
-        messages::called_names(axis, &mut called);
-        if called.iter().any(|(name, _)| self.functions.contains_key(name)) {
+        messages::names(axis, &mut called);
+        if called.iter().any(|(name, _)| self.lookup(name).is_none() && self.functions.contains_key(name)) {
             self.report_no_size(axis);
             return None;
         }
@@ -169,6 +181,13 @@ impl<'a> Checker<'a> {
             self.report_no_size(axis);
         }
         size
+    }
+
+    pub fn report_function_type(&mut self, span: Span) {
+        self.report(
+            Diagnostic::error(span, "a function stands here, where a value is wanted")
+                .note("functions are parameters of definitions (`f: f64 -> f64`); they are no results, and no parts of tuples or arrays"),
+        );
     }
 
     /// Says where the name of a type stands, where the complaint is about what it stands for.

@@ -50,6 +50,7 @@ impl<'a> Checker<'a> {
                 }
             }
             TypeKind::Tuple(parts) => parts.iter().for_each(|t| self.check_written(t)),
+            TypeKind::Function(..) => self.report_function_type(ty.span),
             TypeKind::Record(fields) => {
                 self.distinct_fields(fields.iter().map(|(name, _)| name));
                 fields.iter().for_each(|(_, t)| self.check_written(t));
@@ -132,7 +133,7 @@ impl<'a> Checker<'a> {
         match &ty.kind {
             TypeKind::Scalar(s) => *s == Scalar::I64,
             TypeKind::Name(name) => self.declared(name).is_some_and(|d| self.is_integer_type(&d.ty)),
-            TypeKind::Array(..) | TypeKind::Tuple(_) | TypeKind::Record(_) | TypeKind::Error => false,
+            TypeKind::Array(..) | TypeKind::Tuple(_) | TypeKind::Record(_) | TypeKind::Function(..) | TypeKind::Error => false,
         }
     }
 
@@ -156,7 +157,7 @@ fn scalar_names<'s>() -> impl Iterator<Item = &'s str> {
 /// The names of types in a type, with their places.
 fn type_names<'t>(ty: &'t TypeExp, out: &mut Vec<(&'t str, Span)>) {
     match &ty.kind {
-        TypeKind::Scalar(_) | TypeKind::Error => {}
+        TypeKind::Scalar(_) | TypeKind::Function(..) | TypeKind::Error => {}
         TypeKind::Name(name) => out.push((name, ty.span)),
         TypeKind::Tuple(parts) => parts.iter().for_each(|t| type_names(t, out)),
         TypeKind::Record(fields) => fields.iter().for_each(|(_, t)| type_names(t, out)),

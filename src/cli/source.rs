@@ -18,6 +18,10 @@ pub struct Source {
     pub program: Program,
     /// How many functions the file defines; those after them are the library's, and derived.
     pub defined: usize,
+    /// The definitions that take functions, and are no functions of the program.
+    pub templates: Vec<String>,
+    /// How many definitions the file has.
+    pub definitions: usize,
 }
 
 impl Source {
@@ -35,7 +39,13 @@ impl Source {
                 if !loaded.diagnostics.is_empty() {
                     let _ = std::io::stderr().write_all(draw(&loaded.diagnostics, &loaded.sources).as_bytes());
                 }
-                Ok(Source { sources: loaded.sources, program, defined: loaded.defined })
+                Ok(Source {
+                    sources: loaded.sources,
+                    program,
+                    defined: loaded.defined,
+                    templates: loaded.templates,
+                    definitions: loaded.definitions,
+                })
             }
             _ => Err(Failure::diagnostics(&loaded.diagnostics, &loaded.sources)),
         }
@@ -49,6 +59,12 @@ impl Source {
         let found = own.iter().position(|n| *n == subject.function).map(|k| FunctionId(k as u32));
         if let Some(id) = found.or_else(|| source.program.find(&subject.function).filter(|_| of_library())) {
             return Ok((source, id));
+        }
+        if source.templates.contains(&subject.function) {
+            let error = Error::new(format!("`{}` takes functions, which a command cannot give it", subject.function));
+            return Err(Failure::Message(
+                error.note(format!("run a definition that calls it, as in `def g(x: f64) = {}(|t| …, x)`", subject.function)),
+            ));
         }
         let error = Error::new(format!("no function `{}` in {}", subject.function, subject.file.display()));
         Err(Failure::Message(match nearest(&subject.function, own.iter().copied().chain(library::names())) {
@@ -71,6 +87,6 @@ pub fn quoted(names: &[&str]) -> String {
 
 pub fn check(path: &Path) -> Result<(), Failure> {
     let source = Source::load(path)?;
-    let count = source.defined;
+    let count = source.definitions;
     output::print(|out| writeln!(out, "{}: {count} definition{} checked", path.display(), if count == 1 { "" } else { "s" }))
 }

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::Span;
 use crate::types::Scalar;
+use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Name {
@@ -33,6 +34,13 @@ pub struct Definition {
     pub span: Span,
 }
 
+impl Definition {
+    /// Whether a parameter is a function: calls of the definition are then replaced by its body.
+    pub fn takes_functions(&self) -> bool {
+        self.params.iter().any(|p| matches!(p.ty.kind, TypeKind::Function(..)))
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Param {
     pub name: Name,
@@ -53,6 +61,8 @@ pub enum TypeKind {
     Tuple(Vec<TypeExp>),
     /// `{ a: T, b: T }`, at least one field.
     Record(Vec<(Name, TypeExp)>),
+    /// `T -> U`, `(T, U) -> V`: of parameters alone.
+    Function(Vec<TypeExp>, Box<TypeExp>),
     /// A name that is no built-in type.
     Name(String),
     /// Stands where the text could not be read; already reported.
@@ -99,10 +109,27 @@ pub enum ExpKind {
     Loop(Pattern, Box<Exp>, Box<Trip>, Box<Exp>),
     /// `array with [i, j] = value`
     With(Box<Exp>, Vec<Subscript>, Box<Exp>),
+    /// `|x, (y, z)| body`; shared, since it is kept as a value while it is in scope.
+    Lambda(Arc<Lambda>),
+    /// `(+)`, an operator as a function.
+    Operator(Operator),
     /// `(e : T)`
     Ascribe(Box<Exp>, TypeExp),
     /// Stands where the text could not be read; already reported.
     Error,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lambda {
+    /// At least one.
+    pub params: Vec<Pattern>,
+    pub body: Exp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    Binary(BinaryOp),
+    Not,
 }
 
 /// How often a loop runs.
@@ -131,6 +158,15 @@ pub enum Subscript {
 pub enum Pattern {
     Name(Name),
     Tuple(Vec<Pattern>, Span),
+}
+
+impl Pattern {
+    pub fn span(&self) -> Span {
+        match self {
+            Pattern::Name(name) => name.span,
+            Pattern::Tuple(_, span) => *span,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -5,6 +5,7 @@
 
 use super::ast::*;
 use crate::diagnostic::Span;
+use std::sync::Arc;
 
 /// Calls `f` at each free name of a definition's body, with its place. What it leaves in the name is kept.
 pub fn for_each_free(definition: &mut Definition, f: &mut dyn FnMut(&mut String, Span)) {
@@ -29,6 +30,10 @@ fn sizes(ty: &TypeExp, out: &mut Vec<String>) {
         }
         TypeKind::Tuple(parts) => parts.iter().for_each(|part| sizes(part, out)),
         TypeKind::Record(fields) => fields.iter().for_each(|(_, ty)| sizes(ty, out)),
+        TypeKind::Function(params, result) => {
+            params.iter().for_each(|part| sizes(part, out));
+            sizes(result, out)
+        }
         TypeKind::Scalar(_) | TypeKind::Name(_) | TypeKind::Error => {}
     }
 }
@@ -47,7 +52,12 @@ impl Scope<'_> {
                     (self.found)(name, exp.span)
                 }
             }
-            ExpKind::Int(_) | ExpKind::Float(_) | ExpKind::Bool(_) | ExpKind::Error => {}
+            ExpKind::Int(_) | ExpKind::Float(_) | ExpKind::Bool(_) | ExpKind::Operator(_) | ExpKind::Error => {}
+            ExpKind::Lambda(lambda) => {
+                let lambda = Arc::make_mut(lambda);
+                lambda.params.iter().for_each(|pattern| self.bind(pattern));
+                self.walk(&mut lambda.body)
+            }
             ExpKind::Unary(_, a) | ExpKind::Ascribe(a, _) | ExpKind::Field(a, _) => self.walk(a),
             ExpKind::Record(fields) => fields.iter_mut().for_each(|(_, e)| self.walk(e)),
             ExpKind::Binary(_, _, a, b) => {

@@ -278,10 +278,16 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// As the parser has it: before `(` a binder word is a function, unless `in` follows the matching `)`.
+    /// As the parser has it: before `(` a binder word is a function, unless `in` follows the matching `)`; with nothing
+    /// behind it, it is a function that is passed on.
     fn begins_binder(&self) -> bool {
-        if self.at(Token::For) || self.peek(1) != Token::ParenOpen {
+        if self.at(Token::For) {
             return true;
+        }
+        match self.peek(1) {
+            Token::Comma | Token::ParenClose | Token::Semicolon => return false,
+            Token::ParenOpen => {}
+            _ => return true,
         }
         let mut depth = 0;
         for (k, leaf) in self.leaves.iter().enumerate().skip(self.at + 1) {

@@ -1,4 +1,4 @@
-//! Atoms: names, numbers, and what stands in brackets: `(e)`, `(e : T)`, `(a, b)`, `[e, ...]`, `{k -> v}`.
+//! Atoms: names, numbers, and what stands in brackets: `(e)`, `(e : T)`, `(a, b)`, `(+)`, `[e, ...]`, `{k -> v}`.
 
 use super::Parser;
 use super::binding::binder_kind;
@@ -77,7 +77,7 @@ impl Parser<'_> {
     /// `(e)`, `(e : T)` or `(a, b)`
     fn parenthesized(&mut self) -> Exp {
         let start = self.span();
-        if self.peek(2) == Token::ParenClose && operator(self.peek(1)).is_some() {
+        if self.peek(2) == Token::ParenClose && (operator(self.peek(1)).is_some() || self.peek(1) == Token::Not) {
             return self.operator_function();
         }
         let opened = self.open(Token::ParenClose);
@@ -107,6 +107,23 @@ impl Parser<'_> {
                 Exp { kind: ExpKind::Tuple(parts), span }
             }
         }
+    }
+
+    /// `(+)`, `(not)`
+    fn operator_function(&mut self) -> Exp {
+        let start = self.bump();
+        let kind = match operator(self.token()) {
+            None => ExpKind::Operator(Operator::Not),
+            Some((op, _, None)) => ExpKind::Operator(Operator::Binary(op)),
+            Some((_, _, Some(remedy))) => {
+                let message = format!("`{}` is not an operator", self.slice(self.span()));
+                self.complain(Diagnostic::error(self.span(), message).note(remedy));
+                ExpKind::Error
+            }
+        };
+        self.bump();
+        let end = self.bump();
+        Exp { kind, span: start.to(end) }
     }
 
     /// `{k -> v}` or `{(k, l) -> v}`

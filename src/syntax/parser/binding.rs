@@ -1,10 +1,11 @@
-//! What binds names inside expressions: `let`, binders, `history`; and `if`, whose branches reach just as far right.
+//! What binds names inside expressions: `let`, binders, lambdas, loops; and `if`, whose branches reach just as far right.
 
 use super::{MAX_HEIGHT, MAX_NESTING, Parser};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::syntax::ast::*;
 use crate::syntax::lexer::Token;
 use crate::syntax::parser::expression::ADD;
+use std::sync::Arc;
 
 pub(in crate::syntax) fn binder_kind(token: Token) -> Option<BinderKind> {
     Some(match token {
@@ -116,9 +117,60 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the current binder word begins a binder: before `(` it is a function, unless `in` follows the matching `)`.
+    /// `|x, (y, z)| body`
+    pub(super) fn lambda(&mut self) -> Exp {
+        let start = self.span();
+        let example = "as in `|x| 2 * x` or `|(a, b), c| a * b + c`";
+        if self.at(Token::DoubleBar) {
+            self.complain(Diagnostic::error(start, "a lambda has at least one parameter").note(example));
+            self.bump();
+            self.expression();
+            return self.error_from(start);
+        }
+        self.bump();
+        let mut params = vec![];
+        let errors = self.diagnostics.len();
+        loop {
+            if self.at(Token::Bar) && params.is_empty() {
+                self.complain(Diagnostic::error(start.to(self.span()), "a lambda has at least one parameter").note(example));
+                break;
+            }
+            params.push(self.pattern());
+            if self.at(Token::Colon) {
+                let diagnostic = Diagnostic::error(self.span(), "the parameters of a lambda have no types");
+                self.complain(diagnostic.note("they have the types of the values that the lambda is applied to"));
+                self.bump();
+                self.type_exp();
+            }
+            if !self.eat(Token::Comma) {
+                break;
+            }
+        }
+        if !self.eat(Token::Bar) {
+            let message = format!("expected `,` or `|` after a parameter of a lambda, found {}", self.found());
+            self.report(Diagnostic::error(self.span(), message).label(start, "the lambda begins here").note(example));
+            if !self.begins_expression() {
+                return self.error_from(start);
+            }
+        }
+        let body = self.expression();
+        if self.diagnostics.len() > errors && params.is_empty() {
+            return self.error_from(start);
+        }
+        let span = start.to(body.span);
+        Exp { kind: ExpKind::Lambda(Arc::new(Lambda { params, body })), span }
+    }
+
+    /// Whether the current binder word begins a binder: before `(` it is a function, unless `in` follows the matching
+    /// `)`; with nothing behind it, it is a function that is passed on.
     pub(super) fn begins_binder(&self) -> bool {
-        if self.at(Token::For) || self.peek(1) != Token::ParenOpen {
+        if self.at(Token::For) {
+            return true;
+        }
+        if matches!(self.peek(1), Token::Comma | Token::ParenClose | Token::Semicolon) {
+            return false;
+        }
+        if self.peek(1) != Token::ParenOpen {
             return true;
         }
         let close = self.closing_paren[self.at + 1];

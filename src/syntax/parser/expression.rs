@@ -172,6 +172,7 @@ impl Parser<'_> {
                     | Token::Loop
                     | Token::Hash
                     | Token::Bar
+                    | Token::DoubleBar
                     | Token::ParenOpen
                     | Token::BracketOpen
                     | Token::BraceOpen
@@ -208,7 +209,7 @@ impl Parser<'_> {
             Token::If => self.branch(),
             Token::History => self.history(),
             Token::Loop => self.loop_exp(),
-            Token::Bar => self.lambda(),
+            Token::Bar | Token::DoubleBar => self.lambda(),
             Token::Hash => {
                 self.annotation();
                 self.operand(NEGATE)

@@ -28,7 +28,9 @@ impl Parser<'_> {
             (_, Token::Colon) => diagnostic.note("a type is given in parentheses: `(e : f64)`"),
             (_, Token::DotDot) => diagnostic.note("a range `a..b` stands behind an index's `in` or in a slice `x[a..b]`"),
             (_, Token::Dot) => diagnostic.note("a `.` stands behind the indices of a binder: `sum i. e`"),
-            (_, Token::Arrow) => diagnostic.note("`->` stands in a singleton `{k -> v}` or before a result type"),
+            (_, Token::Arrow) => {
+                diagnostic.note("a lambda is written `|x| e`; `->` stands in a singleton `{k -> v}` or before a result type")
+            }
             (_, Token::Else) => diagnostic.note("`else` belongs to `if c then a else b`"),
             (_, Token::Then) => diagnostic.note("`then` belongs to `if c then a else b`"),
             (_, Token::Equals | Token::ColonEquals) => diagnostic.note("a binding is `let x = e; body`; equality is `==`"),

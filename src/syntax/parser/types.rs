@@ -1,4 +1,5 @@
-//! Types: `f64`, `[n, m]f64` (the same as `[n][m]f64`), `(f64, [n]f64)`; records are in `record`.
+//! Types: `f64`, `[n, m]f64` (the same as `[n][m]f64`), `(f64, [n]f64)`, and of functions `f64 -> f64`,
+//! `(f64, [n]f64) -> f64`; records are in `record`.
 
 use super::{MAX_NESTING, Parser};
 use crate::diagnostic::{Diagnostic, Span};
@@ -8,26 +9,34 @@ use crate::types::Scalar;
 
 impl Parser<'_> {
     pub(super) fn type_exp(&mut self) -> TypeExp {
+        self.type_with(true)
+    }
+
+    /// The arrow of `[n]f64 -> f64` belongs to the whole type, not to that of the elements.
+    fn type_with(&mut self, arrow: bool) -> TypeExp {
         let start = self.span();
         if self.nesting >= MAX_NESTING {
             self.too_deep(start);
             return TypeExp { kind: TypeKind::Error, span: start };
         }
         self.nesting += 1;
-        let mut kind = self.type_kind(start);
-        if self.at(Token::Arrow) {
-            self.unsupported(self.span(), "function types are");
+        let (mut kind, parameters) = self.type_kind(start);
+        if arrow && self.at(Token::Arrow) {
+            let params = parameters.unwrap_or_else(|| vec![TypeExp { kind, span: start.to(self.previous()) }]);
             self.bump();
-            self.type_exp();
-            kind = TypeKind::Error;
+            let result = self.type_exp();
+            kind = TypeKind::Function(params, Box::new(result));
+        } else if parameters.as_ref().is_some_and(Vec::is_empty) {
+            self.complain(Diagnostic::error(start.to(self.previous()), "a tuple has at least two parts"));
         }
         self.nesting -= 1;
         self.height += 1;
         TypeExp { kind, span: start.to(self.previous().max(start)) }
     }
 
-    fn type_kind(&mut self, start: Span) -> TypeKind {
-        match self.token() {
+    /// A type without its arrow; of types in parentheses also their list, since they may be parameters of a function.
+    fn type_kind(&mut self, start: Span) -> (TypeKind, Option<Vec<TypeExp>>) {
+        let kind = match self.token() {
             Token::BracketOpen => {
                 let opened = self.open(Token::BracketClose);
                 let (sizes, _) = self.list(opened, Token::BracketClose, "`,` or `]`", Parser::expression);
@@ -35,25 +44,22 @@ impl Parser<'_> {
                     let diagnostic = Diagnostic::error(start.to(self.previous()), "an axis needs a size");
                     self.report(diagnostic.note("`[n]f64` is an array of `n` numbers, for any `n`"));
                     self.element(start);
-                    return TypeKind::Error;
+                    return (TypeKind::Error, None);
                 }
                 TypeKind::Array(sizes, Box::new(self.element(start)))
             }
             Token::ParenOpen => {
                 let opened = self.open(Token::ParenClose);
-                let (mut parts, comma) = self.list(opened, Token::ParenClose, "`,` or `)`", Parser::type_exp);
-                match parts.len() {
-                    0 => {
-                        self.complain(Diagnostic::error(start.to(self.previous()), "a tuple has at least two parts"));
-                        TypeKind::Error
-                    }
-                    1 if comma => {
-                        self.complain(Diagnostic::error(start.to(self.previous()), "a tuple has at least two parts"));
-                        TypeKind::Error
-                    }
-                    1 => parts.pop().map_or(TypeKind::Error, |part| part.kind),
-                    _ => TypeKind::Tuple(parts),
+                let (parts, comma) = self.list(opened, Token::ParenClose, "`,` or `)`", Parser::type_exp);
+                if comma && parts.len() == 1 {
+                    self.complain(Diagnostic::error(start.to(self.previous()), "a tuple has at least two parts"));
                 }
+                let kind = match parts.as_slice() {
+                    [] => TypeKind::Error,
+                    [part] => part.kind.clone(),
+                    _ => TypeKind::Tuple(parts.clone()),
+                };
+                return (kind, Some(parts));
             }
             Token::Name => self.named_type(),
             Token::BraceOpen => self.record_type(),
@@ -68,12 +74,13 @@ impl Parser<'_> {
                 }
                 TypeKind::Error
             }
-        }
+        };
+        (kind, None)
     }
 
     fn element(&mut self, start: Span) -> TypeExp {
         if matches!(self.token(), Token::Name | Token::BracketOpen | Token::ParenOpen | Token::BraceOpen) {
-            return self.type_exp();
+            return self.type_with(false);
         }
         let axes = self.slice(start.to(self.previous())).to_string();
         let message = format!("expected the type of the elements, found {}", self.found());

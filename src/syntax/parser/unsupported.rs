@@ -7,7 +7,7 @@ use crate::syntax::ast::*;
 use crate::syntax::lexer::Token;
 
 impl Parser<'_> {
-    /// `what` with its verb: "lambdas are".
+    /// `what` with its verb: "records are".
     pub(super) fn unsupported(&mut self, span: Span, what: &str) {
         self.complain(Diagnostic::error(span, format!("{what} not supported yet")));
     }
@@ -23,27 +23,6 @@ impl Parser<'_> {
         self.skip_inside(Token::BracketClose, false);
         self.close(opened, Token::BracketClose, "`]`");
         self.unsupported(start.to(self.previous()), "annotations are");
-    }
-
-    /// `|x, y| e`
-    pub(super) fn lambda(&mut self) -> Exp {
-        let start = self.bump();
-        while matches!(self.token(), Token::Name | Token::Comma) {
-            self.bump();
-        }
-        self.eat(Token::Bar);
-        self.unsupported(start.to(self.previous()), "lambdas are");
-        self.expression();
-        self.error_from(start)
-    }
-
-    /// `(+)`
-    pub(super) fn operator_function(&mut self) -> Exp {
-        let start = self.bump();
-        self.bump();
-        let end = self.bump();
-        self.unsupported(start.to(end), "operators as functions are");
-        self.error_from(start)
     }
 
     pub(super) fn skip_braces(&mut self) {
