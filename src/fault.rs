@@ -3,6 +3,7 @@
 //! The interpreter and compiled code report the same faults in the same words: compiled code leaves a code and two
 //! numbers (`encode`), from which the fault is read back (`decode`) and rendered here.
 
+use crate::types::Scalar;
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,8 +16,10 @@ pub enum Fault {
     DivisionByZero,
     /// An integer to a negative integer power.
     NegativeExponent { exponent: i64 },
-    /// A float that no `i64` stands for once its fraction is dropped.
-    NoInteger { value: f64 },
+    /// A float that no integer of the type stands for once its fraction is dropped.
+    NoInteger { value: f64, to: Scalar },
+    /// An `i64` that is no `i32`.
+    TooLarge { value: i64 },
 }
 
 impl Fault {
@@ -25,6 +28,11 @@ impl Fault {
     pub const DIVISION_BY_ZERO: i32 = 3;
     pub const NEGATIVE_EXPONENT: i32 = 4;
     pub const NO_INTEGER: i32 = 5;
+    pub const TOO_LARGE: i32 = 6;
+    /// What stands beside a float that is no integer: the bits of the integer type.
+    pub const fn bits(to: Scalar) -> i64 {
+        if matches!(to, Scalar::I32) { 32 } else { 64 }
+    }
 
     /// A code that is not zero, and two numbers (a float by its bits).
     pub fn encode(self) -> (i32, i64, i64) {
@@ -33,7 +41,8 @@ impl Fault {
             Fault::NothingToChoose => (Fault::NOTHING_TO_CHOOSE, 0, 0),
             Fault::DivisionByZero => (Fault::DIVISION_BY_ZERO, 0, 0),
             Fault::NegativeExponent { exponent } => (Fault::NEGATIVE_EXPONENT, exponent, 0),
-            Fault::NoInteger { value } => (Fault::NO_INTEGER, value.to_bits() as i64, 0),
+            Fault::NoInteger { value, to } => (Fault::NO_INTEGER, value.to_bits() as i64, Fault::bits(to)),
+            Fault::TooLarge { value } => (Fault::TOO_LARGE, value, 0),
         }
     }
 
@@ -44,7 +53,11 @@ impl Fault {
             Fault::NOTHING_TO_CHOOSE => Fault::NothingToChoose,
             Fault::DIVISION_BY_ZERO => Fault::DivisionByZero,
             Fault::NEGATIVE_EXPONENT => Fault::NegativeExponent { exponent: a },
-            Fault::NO_INTEGER => Fault::NoInteger { value: f64::from_bits(a as u64) },
+            Fault::NO_INTEGER => {
+                let to = if b == Fault::bits(Scalar::I32) { Scalar::I32 } else { Scalar::I64 };
+                Fault::NoInteger { value: f64::from_bits(a as u64), to }
+            }
+            Fault::TOO_LARGE => Fault::TooLarge { value: a },
             _ => return None,
         })
     }
@@ -57,6 +70,7 @@ impl Fault {
             Fault::NothingToChoose => "`argmax` and `argmin` need at least one element".into(),
             Fault::DivisionByZero => "`div` and `mod` need a divisor other than 0".into(),
             Fault::NegativeExponent { .. } => "convert the base: `f64(n)^k` takes negative powers".into(),
+            Fault::NoInteger { to: Scalar::I32, .. } | Fault::TooLarge { .. } => "`i32` holds whole numbers from -2^31 to 2^31 - 1".into(),
             Fault::NoInteger { .. } => "`i64` holds whole numbers from -2^63 to 2^63 - 1".into(),
         }
     }
@@ -69,7 +83,8 @@ impl fmt::Display for Fault {
             Fault::NothingToChoose => write!(f, "the index of the extreme of nothing was asked for"),
             Fault::DivisionByZero => write!(f, "integer division by zero"),
             Fault::NegativeExponent { exponent } => write!(f, "integer raised to the negative power {exponent}"),
-            Fault::NoInteger { value } => write!(f, "{value:?} cannot be converted to `i64`"),
+            Fault::NoInteger { value, to } => write!(f, "{value:?} cannot be converted to `{}`", to.name()),
+            Fault::TooLarge { value } => write!(f, "{value} cannot be converted to `i32`"),
         }
     }
 }

@@ -4,9 +4,9 @@
 //! (`tests/layers.rs` checks this).
 
 pub mod diagnostic;
-pub mod fault;
 pub mod layout;
 pub mod types;
+pub mod fault;
 pub mod scalar;
 pub mod value;
 pub mod ir;

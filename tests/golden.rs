@@ -269,7 +269,7 @@ impl Subject {
                     let lookup = |v| sizes.get(program.vars.name(v)).copied();
                     let mut value = Value::zero(program.vars.ty(*param), &lookup).map_err(|e| format!("{e:?}"))?;
                     let mut k = 0.0;
-                    value.for_each_f64(&mut |x| {
+                    value.for_each_float(&mut |x| {
                         k += 1.0;
                         *x = 0.5 + (k * 0.7_f64).sin();
                     });
@@ -408,12 +408,21 @@ fn convert(program: &Program, id: FunctionId, k: usize, text: &str) -> Result<Va
     wanted.convert(tree).map_err(|e| format!("{e:?}"))
 }
 
-/// Twelve digits: machines differ in the last bits of functions.
+/// Twelve digits, of an `f32` six: machines differ in the last bits of functions.
 fn shown(value: &Value, ty: &Type) -> String {
+    fn round(value: &mut Value) {
+        match value {
+            Value::Tuple(parts) => parts.iter_mut().for_each(round),
+            leaf => {
+                let single = *leaf != leaf.widened();
+                leaf.for_each_float(&mut |x| {
+                    let text = if single { format!("{x:.5e}") } else { format!("{x:.11e}") };
+                    *x = text.parse().expect("a printed number reads back");
+                });
+            }
+        }
+    }
     let mut value = value.clone();
-    value.for_each_f64(&mut |x| {
-        let rounded: f64 = format!("{x:.11e}").parse().expect("a printed number reads back");
-        *x = rounded;
-    });
+    round(&mut value);
     Named::labelled(value, ty).pretty(0)
 }

@@ -147,7 +147,7 @@ fn run(files: &[File], definition: &Definition, example: &Example) -> Result<Str
 /// Twelve digits: machines differ in the last bits of functions.
 fn shown(value: &Value) -> String {
     let mut value = value.clone();
-    value.for_each_f64(&mut |x| *x = format!("{x:.11e}").parse().expect("a printed number reads back"));
+    value.for_each_float(&mut |x| *x = format!("{x:.11e}").parse().expect("a printed number reads back"));
     print::pretty(&value, 0)
 }
 
@@ -219,7 +219,7 @@ fn arguments(program: &Program, id: FunctionId, domain: Domain, size: i64) -> Re
             Type::Scalar(Scalar::I64) => Value::Scalar(Lit::I64(size)),
             ty => {
                 let mut value = Value::zero(ty, &lookup).map_err(|e| e.message)?;
-                value.for_each_f64(&mut |x| *x = next());
+                value.for_each_float(&mut |x| *x = next());
                 value
             }
         });

@@ -6,10 +6,19 @@ use iverson::scalar::{Case, CostClass, Notation, Op};
 use iverson::types::{Lit, Scalar};
 
 fn float(lit: Lit) -> f64 {
+    lit.as_float().unwrap_or_else(|| panic!("{lit:?} is no float"))
+}
+
+/// The number in the widest type of its kind, which holds it exactly.
+fn wide(lit: Lit) -> Lit {
     match lit {
-        Lit::F64(x) => x,
-        other => panic!("{other:?} is no float"),
+        Lit::F32(x) => Lit::F64(x.into()),
+        Lit::I32(x) => Lit::I64(x.into()),
+        Lit::F64(_) | Lit::I64(_) | Lit::Bool(_) => lit,
     }
+}
+fn is_wide(case: &Case) -> bool {
+    !case.args().iter().chain([&case.result()]).any(|s| matches!(s, Scalar::F32 | Scalar::I32))
 }
 
 /// Deterministic numbers in (0, 1).
@@ -26,8 +35,8 @@ impl Numbers {
             .map(|(kind, (lo, hi))| {
                 let x = lo + (hi - lo) * self.next();
                 match kind {
-                    Scalar::F64 => Lit::F64(x),
-                    Scalar::I64 => Lit::I64(x.round() as i64),
+                    Scalar::F64 | Scalar::F32 => Lit::float(*kind, x),
+                    Scalar::I64 | Scalar::I32 => Lit::integer(*kind, x.round() as i64),
                     Scalar::Bool => Lit::Bool(x > 0.5 * (lo + hi)),
                 }
             })
@@ -73,8 +82,7 @@ fn tangent(formula: &Formula, op: Op, args: &[Lit], result: Lit, by: usize, kind
         Formula::X => (args[0], (by == 0) as i64 as f64),
         Formula::Y => (args[1], (by == 1) as i64 as f64),
         Formula::R => (result, op.partial(by, kinds).map_or(0.0, |f| partial_at(op, f, args))),
-        Formula::Const(c) => (Lit::F64(*c), 0.0),
-        Formula::Int(c) => (Lit::I64(*c), 0.0),
+        Formula::Lit(lit) => (*lit, 0.0),
         Formula::If(p, a, b) => match of(p).0 {
             Lit::Bool(true) => of(a),
             _ => of(b),
@@ -116,16 +124,18 @@ fn all_is_in_order_and_names_are_unique() {
         assert_eq!(Op::by_name(op.name()), (op.notation() == Notation::Function).then_some(*op));
         assert!(op.cases().iter().all(|c| c.args().len() == op.arity()));
     }
-    assert_eq!(Op::ALL[Op::ALL.len() - 1], Op::ToI64);
+    assert_eq!(Op::ALL[Op::ALL.len() - 1], Op::ToI32);
 }
 
 #[test]
 fn partials_are_found_by_name_and_by_operands() {
     each_partial(|op, case, k, formula| {
         assert_eq!(Op::by_partial_name(&op.partial_name(k)), Some((op, k)));
-        assert_eq!(formula.scalar(case.args()), Scalar::F64, "{op:?}");
-        let operands = formula.uses().select(case.args()[0], case.args().get(1).copied(), case.result());
-        assert_eq!(op.partial_of(k, &operands), Some((case.args(), formula)), "{op:?}");
+        // A formula without operands, of a conversion, is written out.
+        if formula.op_count() > 0 {
+            let operands = formula.uses().select(case.args()[0], case.args().get(1).copied(), case.result());
+            assert_eq!(op.partial_of(k, &operands), Some((case.result(), formula)), "{op:?}");
+        }
     });
     assert_eq!(Op::by_partial_name("d_floor"), None);
     assert_eq!(Op::by_partial_name("d_pow"), None);
@@ -150,6 +160,9 @@ fn every_argument_of_a_smooth_operation_has_a_partial() {
 fn partials_agree_with_differences() {
     let mut numbers = Numbers(1);
     each_partial(|op, case, k, formula| {
+        if !is_wide(case) {
+            return;
+        }
         for _ in 0..50 {
             let args = numbers.sample(case);
             let exact = partial_at(op, formula, &args);
@@ -163,6 +176,9 @@ fn partials_agree_with_differences() {
 fn second_derivatives_agree_with_differences() {
     let mut numbers = Numbers(2);
     each_partial(|op, case, k, formula| {
+        if !is_wide(case) {
+            return;
+        }
         for by in (0..case.args().len()).filter(|by| case.args()[*by].is_float()) {
             for _ in 0..50 {
                 let args = numbers.sample(case);
@@ -172,6 +188,92 @@ fn second_derivatives_agree_with_differences() {
             }
         }
     });
+}
+
+/// On `f32` and `i32` an operation gives what it gives on `f64` and `i64`, rounded or wrapped; so do its partials, whose
+/// formulas are computed in `f32` throughout.
+#[test]
+fn narrow_cases_are_the_wide_ones() {
+    let mut numbers = Numbers(4);
+    for op in Op::ALL.into_iter().filter(|op| !op.is_conversion()) {
+        for case in op.cases().iter().filter(|c| !is_wide(c)) {
+            for _ in 0..50 {
+                let args = numbers.sample(case);
+                let widened: Vec<Lit> = args.iter().map(|a| wide(*a)).collect();
+                let (narrow, exact) = (op.eval(&args).unwrap(), op.eval(&widened).unwrap());
+                let rounded = match exact {
+                    Lit::F64(x) => Lit::float(case.result(), x),
+                    Lit::I64(x) => Lit::integer(case.result(), x),
+                    other => other,
+                };
+                assert_eq!(narrow, rounded, "{op:?}{args:?}");
+                let kinds: Vec<Scalar> = widened.iter().map(|a| a.scalar()).collect();
+                for k in 0..args.len() {
+                    let (mine, other) = (case.partial(k), op.partial(k, &kinds));
+                    assert_eq!(mine.is_some(), other.is_some(), "{op:?} by {k}");
+                    if let (Some(mine), Some(other)) = (mine, other) {
+                        let value = op.eval(&args).unwrap();
+                        let operands = mine.uses().select(args[0], args.get(1).copied(), value);
+                        let slope = mine.eval(&operands).unwrap();
+                        assert_eq!(slope.scalar(), case.result(), "{op:?} by {k}");
+                        let wide_slope = partial_at(op, other, &widened);
+                        assert!(close(float(slope), wide_slope, 1e-5), "{op:?}{args:?} by {k}: {slope:?} is not {wide_slope}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// For `+ - * /` and `sqrt` the nearest `f32` is what `f32` arithmetic gives.
+#[test]
+fn arithmetic_of_f32_is_rounded_once() {
+    let mut bits = 7u64;
+    let mut next = || {
+        bits = bits.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        f32::from_bits((bits >> 32) as u32)
+    };
+    for _ in 0..200_000 {
+        let (x, y) = (next(), next());
+        let rows: [(Op, f32); 4] = [(Op::Add, x + y), (Op::Sub, x - y), (Op::Mul, x * y), (Op::Div, x / y)];
+        for (op, wanted) in rows {
+            let got = op.eval(&[Lit::F32(x), Lit::F32(y)]).unwrap();
+            assert!(got == Lit::F32(wanted) || wanted.is_nan(), "{op:?} of {x:?} and {y:?} is {got:?}, not {wanted:?}");
+        }
+        let root = Op::Sqrt.eval(&[Lit::F32(x)]).unwrap();
+        assert!(root == Lit::F32(x.sqrt()) || x.sqrt().is_nan(), "sqrt of {x:?}");
+        // Digits read back, through an f64 as everywhere.
+        let again = Lit::F32(x).digits().parse::<f64>().unwrap() as f32;
+        assert!(again.to_bits() == x.to_bits() || x.is_nan(), "{x:?}");
+    }
+}
+
+#[test]
+fn conversions_round_once_and_fail_where_nothing_fits() {
+    use Scalar::*;
+    let convert = |lit: Lit, to: Scalar| Op::conversion(to).unwrap().eval(&[lit]);
+    assert_eq!(convert(Lit::F64(0.1), F32), Ok(Lit::F32(0.1)));
+    assert_eq!(convert(Lit::F32(0.1), F64), Ok(Lit::F64(0.1f32.into())));
+    // 2^53 + 2^29 + 1 lies above the middle of two f32, but an f64 has it in the middle.
+    let x = (1i64 << 53) + (1 << 29) + 1;
+    assert_eq!(convert(Lit::I64(x), F32), Ok(Lit::F32(x as f32)));
+    assert_ne!(convert(Lit::I64(x), F32), convert(Lit::F64(x as f64), F32));
+    assert_eq!(convert(Lit::I32(-7), I64), Ok(Lit::I64(-7)));
+    assert_eq!(convert(Lit::I64(-7), I32), Ok(Lit::I32(-7)));
+    assert_eq!(convert(Lit::I64(1 << 31), I32), Err(Fault::TooLarge { value: 1 << 31 }));
+    assert_eq!(convert(Lit::F64(2147483647.9), I32), Ok(Lit::I32(i32::MAX)));
+    assert_eq!(convert(Lit::F64(-2147483648.9), I32), Ok(Lit::I32(i32::MIN)));
+    assert_eq!(convert(Lit::F64(2147483648.0), I32), Err(Fault::NoInteger { value: 2147483648.0, to: I32 }));
+    assert_eq!(convert(Lit::F32(-2.9), I32), Ok(Lit::I32(-2)));
+    assert!(convert(Lit::F32(f32::NAN), I64).is_err() && convert(Lit::F32(f32::INFINITY), I32).is_err());
+    for to in [F64, F32, I64, I32] {
+        assert_eq!(convert(Lit::Bool(true), to), Ok(Lit::one(to)));
+        let op = Op::conversion(to).unwrap();
+        for case in op.cases() {
+            let (from, float) = (case.args()[0], case.args()[0].is_float());
+            assert_eq!(op.can_fail(case.args()), (float && to.is_integer()) || (from == I64 && to == I32), "{from:?} {to:?}");
+        }
+    }
 }
 
 #[test]
@@ -185,7 +287,7 @@ fn floats_cost_and_nothing_else_does() {
     assert_eq!([Op::Sin, Op::Abs, Op::Floor].map(|op| op.cost(&[f])), [Call; 3]);
     assert_eq!(Op::Pow.cost(&[f, Scalar::I64]), Call);
     for op in Op::ALL {
-        for case in op.cases().iter().filter(|c| !c.args().contains(&f) || !c.result().is_float()) {
+        for case in op.cases().iter().filter(|c| !c.args().iter().any(|s| s.is_float()) || !c.result().is_float()) {
             assert_eq!(op.cost(case.args()), Free, "{op:?}");
         }
     }
@@ -270,6 +372,14 @@ fn sigmoid_is_right_in_both_tails() {
 
 #[test]
 fn integers_wrap_and_faults_are_found() {
+    let short = |op: Op, a: i32, b: i32| op.eval(&[Lit::I32(a), Lit::I32(b)]);
+    assert_eq!(short(Op::Add, i32::MAX, 1), Ok(Lit::I32(i32::MIN)));
+    assert_eq!(short(Op::Mul, 65536, 65537), Ok(Lit::I32(65536)));
+    assert_eq!(short(Op::IDiv, i32::MIN, -1), Ok(Lit::I32(i32::MIN)));
+    assert_eq!(short(Op::IMod, -7, 2), Ok(Lit::I32(1)));
+    assert_eq!(short(Op::IDiv, 1, 0), Err(Fault::DivisionByZero));
+    assert_eq!(short(Op::Pow, 3, 21), Ok(Lit::I32(3i32.wrapping_pow(21))));
+    assert_eq!(Op::Abs.eval(&[Lit::I32(i32::MIN)]), Ok(Lit::I32(i32::MIN)));
     let int = |op: Op, a: i64, b: i64| op.eval(&[Lit::I64(a), Lit::I64(b)]);
     assert_eq!(int(Op::Add, i64::MAX, 1), Ok(Lit::I64(i64::MIN)));
     assert_eq!(int(Op::IDiv, i64::MIN, -1), Ok(Lit::I64(i64::MIN)));
@@ -284,7 +394,7 @@ fn integers_wrap_and_faults_are_found() {
     let convert = |x: f64| Op::ToI64.eval(&[Lit::F64(x)]);
     assert_eq!((convert(-2.9), convert(2.9)), (Ok(Lit::I64(-2)), Ok(Lit::I64(2))));
     assert_eq!(convert(-9.223372036854775808e18), Ok(Lit::I64(i64::MIN)));
-    assert_eq!(convert(9.223372036854775808e18), Err(Fault::NoInteger { value: 9.223372036854775808e18 }));
+    assert_eq!(convert(9.223372036854775808e18), Err(Fault::NoInteger { value: 9.223372036854775808e18, to: Scalar::I64 }));
     assert!(convert(f64::NAN).is_err());
     assert_eq!(value1(Op::Round, -2.5), -3.0);
     assert_eq!(value1(Op::Round, 0.5), 1.0);
@@ -297,7 +407,9 @@ fn faults_survive_being_encoded() {
         Fault::NothingToChoose,
         Fault::DivisionByZero,
         Fault::NegativeExponent { exponent: -2 },
-        Fault::NoInteger { value: 1e300 },
+        Fault::NoInteger { value: 1e300, to: Scalar::I64 },
+        Fault::NoInteger { value: 1e10, to: Scalar::I32 },
+        Fault::TooLarge { value: i64::MIN },
     ] {
         let (code, a, b) = fault.encode();
         assert_eq!(Fault::decode(code, a, b), Some(fault));
@@ -342,6 +454,9 @@ fn c_literal(lit: Lit) -> String {
         Lit::F64(x) if x.is_nan() => "((double)NAN)".into(),
         Lit::F64(x) if x.is_infinite() => format!("({}INFINITY)", if x > 0.0 { "" } else { "-" }),
         Lit::F64(x) => format!("({x:?})"),
+        Lit::F32(x) if !x.is_finite() => c_literal(Lit::F64(x.into())),
+        Lit::F32(x) => format!("({x:?}f)"),
+        Lit::I32(x) => format!("((int32_t){x}LL)"),
         Lit::I64(i64::MIN) => "INT64_MIN".into(),
         Lit::I64(x) => format!("((int64_t){x}LL)"),
         Lit::Bool(x) => format!("{}", x as i32),
@@ -361,14 +476,14 @@ fn c_agrees_with_the_values() {
             let mut special = vec![vec![]];
             for kind in case.args() {
                 let values: Vec<Lit> = match kind {
-                    Scalar::F64 => special_floats.map(Lit::F64).to_vec(),
-                    Scalar::I64 => special_ints.map(Lit::I64).to_vec(),
+                    Scalar::F64 | Scalar::F32 => special_floats.map(|x| Lit::float(*kind, x)).to_vec(),
+                    Scalar::I64 | Scalar::I32 => special_ints.map(|x| Lit::integer(*kind, x)).to_vec(),
                     Scalar::Bool => vec![Lit::Bool(false), Lit::Bool(true)],
                 };
                 special = special.into_iter().flat_map(|p| values.iter().map(move |v| [p.clone(), vec![*v]].concat())).collect();
             }
             // The order of a polygamma function is a small number.
-            points.extend(special.into_iter().filter(|p| op != Op::Polygamma || matches!(p[0], Lit::I64(-2..=7))));
+            points.extend(special.into_iter().filter(|p| op != Op::Polygamma || matches!(p[0].as_integer(), Some(-2..=7))));
             for args in points {
                 let Ok(wanted) = op.eval(&args) else { continue };
                 // Through volatile variables, so that no constant is folded.
@@ -376,14 +491,16 @@ fn c_agrees_with_the_values() {
                 let names = ["x", "y"].iter().zip(&args).map(|(name, arg)| {
                     let ty = match arg.scalar() {
                         Scalar::F64 => "double",
+                        Scalar::F32 => "float",
                         Scalar::I64 => "int64_t",
+                        Scalar::I32 => "int32_t",
                         Scalar::Bool => "int",
                     };
                     format!("volatile {ty} {name} = {};", c_literal(*arg))
                 });
                 let print = match wanted {
-                    Lit::F64(_) => format!("out_double({code});"),
-                    Lit::I64(_) | Lit::Bool(_) => format!("printf(\"%lld\\n\", (long long){code});"),
+                    Lit::F64(_) | Lit::F32(_) => format!("out_double({code});"),
+                    Lit::I64(_) | Lit::I32(_) | Lit::Bool(_) => format!("printf(\"%lld\\n\", (long long){code});"),
                 };
                 let line = format!("{{ {} {print} }}", names.collect::<Vec<_>>().join(" "));
                 calls.push((op, args, wanted, line));
@@ -418,7 +535,17 @@ fn c_agrees_with_the_values() {
                 let got = f64::from_bits(line.parse().unwrap());
                 got.to_bits() == w.to_bits() || (got.is_nan() && w.is_nan()) || (got - w).abs() <= 1e-13 * w.abs()
             }
+            Lit::F32(w) => {
+                // Functions of the C library, and powers by repeated multiplication, have a few wrong bits.
+                let got = f64::from_bits(line.parse().unwrap());
+                let exact = matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Sqrt) || op.is_conversion();
+                let (wide, tolerance) = (f64::from(w), if exact { 0.0 } else { 2e-6 });
+                assert!(got as f32 as f64 == got || got.is_nan(), "{op:?}{args:?} is no f32 in C");
+                let small = (got - wide).abs() <= tolerance * wide.abs() + if exact { 0.0 } else { 1e-44 };
+                (got as f32).to_bits() == w.to_bits() || (got.is_nan() && w.is_nan()) || small
+            }
             Lit::I64(w) => line.parse::<i64>().unwrap() == w,
+            Lit::I32(w) => line.parse::<i32>().unwrap() == w,
             Lit::Bool(w) => (line != "0") == w,
         };
         assert!(same, "{op:?}{args:?} is {wanted:?}, in C {line}");

@@ -124,7 +124,7 @@ impl<'a> Checker<'a> {
             BinderKind::Sum => (is_additive(ty), "adds numbers, arrays and tuples of them"),
             BinderKind::Any | BinderKind::All => (*ty == Type::BOOL, "takes a `bool`"),
             BinderKind::Prod | BinderKind::Max | BinderKind::Min | BinderKind::ArgMax | BinderKind::ArgMin => {
-                (matches!(ty, Type::Scalar(Scalar::F64 | Scalar::I64)), "takes numbers")
+                (matches!(ty, Type::Scalar(s) if s.is_number()), "takes numbers")
             }
         };
         if fits {

@@ -320,19 +320,13 @@ impl<'a> Checker<'a> {
             });
             return Typed::poison();
         }
-        let hints: Vec<Type> = match op.cases() {
-            // One list of types: each argument is wanted as it says. Conversions take what comes.
-            [case] => case.args().iter().map(|s| Type::Scalar(*s)).collect(),
-            _ => vec![],
-        };
-        let converts = matches!(op, Op::ToF64 | Op::ToI64);
-        let found: Vec<Typed> = match (hints.is_empty(), args) {
-            (false, _) => args.iter().zip(&hints).map(|(a, h)| self.infer(a, Some(h))).collect(),
-            (true, [a, b]) => {
-                let (a, b) = self.pair(a, b, hint);
+        let hints: Vec<Option<Type>> = (0..args.len()).map(|k| wanted_by(op, k, hint)).collect();
+        let found: Vec<Typed> = match (args, hints.as_slice()) {
+            ([a, b], [x, y]) if x == y => {
+                let (a, b) = self.pair(a, b, x.as_ref());
                 vec![a, b]
             }
-            (true, _) => args.iter().map(|a| self.infer(a, if converts { None } else { hint })).collect(),
+            _ => args.iter().zip(&hints).map(|(a, h)| self.infer(a, h.as_ref())).collect(),
         };
         let Some(types) = found.iter().map(|f| f.ty.clone()).collect::<Option<Vec<Type>>>() else { return Typed::poison() };
         let kinds: Option<Vec<Scalar>> = types.iter().map(|t| if let Type::Scalar(s) = t { Some(*s) } else { None }).collect();
@@ -353,7 +347,7 @@ impl<'a> Checker<'a> {
             }
             None if types.len() == 2 => self.offer_conversion(diagnostic, (args[0], &types[0]), (args[1], &types[1])),
             None => match (types.first(), args.first()) {
-                (Some(Type::Scalar(Scalar::I64)), Some(arg)) => {
+                (Some(Type::Scalar(Scalar::I64 | Scalar::I32)), Some(arg)) => {
                     diagnostic.note(format!("there are no implicit conversions; write `{name}(f64({}))`", brief(arg)))
                 }
                 _ => diagnostic,
@@ -366,13 +360,13 @@ impl<'a> Checker<'a> {
     /// `d_sin(x)`, `d0_pow(x, y)`: a partial derivative, on those of the arguments and the result that it uses.
     pub fn partial(&mut self, op: Op, k: usize, args: &[&ast::Exp], span: Span) -> Typed {
         // Whole numbers are floats, unless the operation takes integers too: then they are what they look like.
-        let integers = op.cases().iter().any(|case| case.partial(k).is_some() && case.args().contains(&Scalar::I64));
+        let integers = op.cases().iter().any(|case| case.partial(k).is_some() && case.args().iter().any(|s| s.is_integer()));
         let hint = |a: &ast::Exp| (!(integers && is_number(a))).then_some(&Type::F64);
         let found: Vec<Typed> = args.iter().map(|a| self.infer(a, hint(a))).collect();
         let Some(types) = found.iter().map(|f| f.ty.clone()).collect::<Option<Vec<Type>>>() else { return Typed::poison() };
         let kinds: Option<Vec<Scalar>> = types.iter().map(|t| if let Type::Scalar(s) = t { Some(*s) } else { None }).collect();
-        if kinds.is_some_and(|kinds| op.partial_of(k, &kinds).is_some()) {
-            return Typed::new(Exp::Partial(op, k, found.into_iter().map(|f| f.exp).collect()), Type::F64);
+        if let Some((result, _)) = kinds.and_then(|kinds| op.partial_of(k, &kinds)) {
+            return Typed::new(Exp::Partial(op, k, found.into_iter().map(|f| f.exp).collect()), Type::Scalar(result));
         }
         let shown: Vec<String> = types.iter().map(|t| format!("`{}`", self.describe(t))).collect();
         let name = op.partial_name(k);
@@ -386,6 +380,22 @@ impl<'a> Checker<'a> {
 
 fn are(n: usize) -> String {
     if n == 1 { "1 is".to_string() } else { format!("{n} are") }
+}
+
+/// What a literal is as argument `k` of an operation: of the type that the context wants of the result, if the operation
+/// takes it there; else a float if it takes only floats, an `i64` if only integers. Conversions take what comes.
+fn wanted_by(op: Op, k: usize, hint: Option<&Type>) -> Option<Type> {
+    if op.is_conversion() {
+        return None;
+    }
+    let takes = |test: &dyn Fn(Scalar) -> bool| op.cases().iter().all(|c| test(c.args()[k]));
+    let fits = |s: Scalar| op.cases().iter().any(|c| c.args()[k] == s && c.result() == s);
+    match hint {
+        Some(ty @ Type::Scalar(s)) if fits(*s) => Some(ty.clone()),
+        _ if takes(&Scalar::is_float) => Some(Type::F64),
+        _ if takes(&Scalar::is_integer) => Some(Type::I64),
+        _ => None,
+    }
 }
 
 /// Whether a type mentions a size that is not bound.

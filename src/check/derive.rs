@@ -15,8 +15,8 @@
 use super::erase::{erase, restore};
 use super::operators::index_name;
 use crate::diagnostic::Diagnostic;
-use crate::ir::build::{f64, for_, index, let_, lets, singleton, tuple, tuple_type, type_of, zero};
-use crate::ir::{Body, Exp, Function, FunctionId, Mode, Program, Site, Size, Type, Var};
+use crate::ir::build::{float, for_, index, let_, lets, singleton, tuple, tuple_type, type_of, zero};
+use crate::ir::{Body, Exp, Function, FunctionId, Mode, Program, Scalar, Site, Size, Type, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -180,8 +180,8 @@ impl Deriving<'_> {
             DerivativeKind::Grad | DerivativeKind::ValueAndGrad | DerivativeKind::Hessian | DerivativeKind::Hvp => true,
             DerivativeKind::Jvp | DerivativeKind::Vjp | DerivativeKind::Jacobian | DerivativeKind::JacFwd | DerivativeKind::JacRev => false,
         };
-        if scalar && function.result != Type::F64 {
-            let text = format!("`{operator}` takes a function that gives one `f64`, but `{name}` gives `{result}`");
+        if scalar && !matches!(function.result, Type::Scalar(_)) {
+            let text = format!("`{operator}` takes a function that gives one float, but `{name}` gives `{result}`");
             return Err(Diagnostic::error(function.span, text)
                 .note(format!("use `jacobian({name})` for all derivatives of all results, or `vjp` for a combination of them")));
         }
@@ -341,7 +341,7 @@ impl Deriving<'_> {
     fn grad(&mut self, f: FunctionId, wrt: &[usize]) -> FunctionId {
         let derived = self.derived(f, Mode::Vjp, &sorted(wrt));
         let header = self.header(f);
-        let call = Exp::Call(derived, with_one(header.args()), Site::default());
+        let call = Exp::Call(derived, self.with_one(header.args(), f), Site::default());
         let (value, adjoints) = self.two_parts(&call, "value", "gradient");
         let (bindings, ordered) = self.in_order(adjoints, wrt);
         let body = let_(vec![value, adjoints], call, lets(bindings, ordered));
@@ -352,9 +352,16 @@ impl Deriving<'_> {
     fn value_and_grad(&mut self, f: FunctionId, wrt: &[usize]) -> FunctionId {
         let derived = self.vjp(f, wrt);
         let header = self.header(f);
-        let body = Exp::Call(derived, with_one(header.args()), Site::default());
+        let body = Exp::Call(derived, self.with_one(header.args(), f), Site::default());
         let name = self.name("value_and_grad", f, wrt);
         self.define(name, header, body, f)
+    }
+
+    /// The arguments with the seed 1 behind them, for a function that gives one float.
+    fn with_one(&self, mut args: Vec<Exp>, f: FunctionId) -> Vec<Exp> {
+        let scalar = self.program.function(f).result.scalar().expect("the result is a scalar");
+        args.push(float(scalar, 1.0));
+        args
     }
 
     /// The second part of what a function gives, as a function.
@@ -368,7 +375,7 @@ impl Deriving<'_> {
     /// Reverse mode needs one run per number of the result, forward mode one per number of the parameters.
     fn prefers_reverse(&self, f: FunctionId, wrt: &[usize]) -> bool {
         let result = self.result_tangent(f);
-        if result == Type::F64 {
+        if matches!(result, Type::Scalar(_)) {
             return true;
         }
         let inputs = self.tangent_types(f, wrt).iter().fold(Size::default(), |n, t| n.add(&number_count(t)));
@@ -421,7 +428,7 @@ impl Deriving<'_> {
     ) -> Exp {
         let indices: Vec<Var> = (0..shape.len()).map(|k| self.program.vars.fresh(index_name(k), Type::I64)).collect();
         let keys = indices.iter().map(|v| Exp::Var(*v)).zip(shape.iter().cloned()).collect();
-        let mut hot = Some(singleton(keys, f64(1.0), Site::default()));
+        let mut hot = Some(singleton(keys, float(leaf_scalars(seed)[at], 1.0), Site::default()));
         let seed = self.with_leaf(seed, at, &mut 0, &mut hot);
         let mut args = header.args();
         args.push(seed);
@@ -524,9 +531,12 @@ fn sorted(wrt: &[usize]) -> Vec<usize> {
     sorted
 }
 
-fn with_one(mut args: Vec<Exp>) -> Vec<Exp> {
-    args.push(f64(1.0));
-    args
+/// The types of the numbers in a type's arrays (and scalars), in order.
+fn leaf_scalars(ty: &Type) -> Vec<Scalar> {
+    match ty {
+        Type::Tuple(parts) => parts.iter().flat_map(leaf_scalars).collect(),
+        Type::Scalar(s) | Type::Array(_, s) => vec![*s],
+    }
 }
 
 /// The type of a Jacobian: the structure of the result, in it that of the parameters, at last the axes of both.

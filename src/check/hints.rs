@@ -1,35 +1,73 @@
-//! Which expressions take their type from the context: whole numbers (`2`), which are of any numeric type, and
-//! singletons (`{k -> v}`), which have no size of their own. Of two operands the one that knows its type is inferred
-//! first and is the hint of the other.
+//! Which expressions take their type from the context: literals, and singletons (`{k -> v}`), which have no size of
+//! their own. A whole number (`2`) is of any numeric type, a decimal one (`0.5`) of any float type. Of several operands
+//! the one that knows most of its type is inferred first and is the hint of the others.
 
+use crate::scalar::Op;
 use crate::syntax::ast::{BinaryOp, BinderKind, Exp, ExpKind, UnaryOp};
+
+/// How much of its type an expression knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Strength {
+    /// Made of whole numbers alone.
+    Whole,
+    /// Made of literals, with a decimal number or a function of floats among them.
+    Float,
+    Known,
+}
 
 /// Whether the type depends on the context at all.
 pub fn needs_hint(exp: &Exp) -> bool {
-    is_number(exp) || needs_shape(exp)
+    strength(exp) < Strength::Known || needs_shape(exp)
 }
 
 /// Made of whole-number literals alone, so of the numeric type that is wanted.
 pub fn is_number(exp: &Exp) -> bool {
+    strength(exp) == Strength::Whole
+}
+/// Made of literals alone.
+pub fn is_literal(exp: &Exp) -> bool {
+    strength(exp) < Strength::Known
+}
+
+/// What comes first among operands: a higher rank.
+pub fn rank(exp: &Exp) -> Strength {
+    if needs_shape(exp) { Strength::Whole } else { strength(exp) }
+}
+
+pub fn strength(exp: &Exp) -> Strength {
+    let strongest = |exps: &[Exp]| exps.iter().map(strength).max().unwrap_or(Strength::Known);
     match &exp.kind {
-        ExpKind::Int(_) => true,
-        ExpKind::Unary(UnaryOp::Neg, a) => is_number(a),
-        ExpKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, _, a, b) => is_number(a) && is_number(b),
-        ExpKind::Binary(BinaryOp::Pow, _, a, b) => is_number(a) && is_number(b),
+        ExpKind::Int(_) => Strength::Whole,
+        ExpKind::Float(_) => Strength::Float,
+        ExpKind::Name(name) if name == "infinity" || name == "nan" => Strength::Float,
+        ExpKind::Unary(UnaryOp::Neg, a) => strength(a),
+        ExpKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Pow, _, a, b) => strength(a).max(strength(b)),
+        ExpKind::Binary(BinaryOp::IDiv | BinaryOp::IMod, _, a, b) => strength(a).max(strength(b)),
+        ExpKind::Binary(BinaryOp::Div, _, a, b) => strength(a).max(strength(b)).max(Strength::Float),
         ExpKind::Bracket(items) => match items.as_slice() {
-            [p] if is_condition(p) => true,
-            items => items.iter().all(is_number),
+            [p] if is_condition(p) => Strength::Whole,
+            items => strongest(items),
         },
-        ExpKind::Let(_, _, _, body) | ExpKind::Binder(BinderKind::For | BinderKind::Sum | BinderKind::Prod, _, body) => is_number(body),
-        ExpKind::Binder(BinderKind::Max | BinderKind::Min, _, body) => is_number(body),
-        ExpKind::If(_, a, b) => is_number(a) && b.as_ref().is_none_or(|b| is_number(b)),
-        ExpKind::Call(f, args) => {
-            matches!(&f.kind, ExpKind::Name(f) if ["min", "max", "abs", "sign"].contains(&f.as_str()))
-                && args.iter().all(|a| is_number(&a.value))
-        }
-        ExpKind::Tuple(parts) => !parts.is_empty() && parts.iter().all(is_number),
-        ExpKind::Record(fields) => fields.iter().all(|(_, e)| is_number(e)),
-        _ => false,
+        ExpKind::Let(_, _, _, body) => strength(body),
+        ExpKind::Binder(kind, _, body) => match kind {
+            BinderKind::For | BinderKind::Sum | BinderKind::Prod | BinderKind::Max | BinderKind::Min => strength(body),
+            BinderKind::ArgMax | BinderKind::ArgMin | BinderKind::Any | BinderKind::All => Strength::Known,
+        },
+        ExpKind::If(_, a, b) => strength(a).max(b.as_ref().map_or(Strength::Whole, |b| strength(b))),
+        ExpKind::Call(f, args) => match &f.kind {
+            // A definition of that name is called with what it wants in any case.
+            ExpKind::Name(name) => match Op::by_name(name) {
+                Some(op) if !op.is_conversion() => {
+                    let args = args.iter().map(|a| strength(&a.value)).max().unwrap_or(Strength::Known);
+                    if op.cases().iter().all(|c| c.result().is_float()) { args.max(Strength::Float) } else { args }
+                }
+                _ => Strength::Known,
+            },
+            _ => Strength::Known,
+        },
+        ExpKind::Tuple(parts) => strongest(parts),
+        ExpKind::Record(fields) => fields.iter().map(|(_, e)| strength(e)).max().unwrap_or(Strength::Known),
+        _ => Strength::Known,
     }
 }
 

@@ -1,11 +1,11 @@
 //! Expressions: names, literals, tuples, array literals, `let`, `if`, ascription. The rest is in files of its own.
 
-use super::hints::{is_number, needs_hint};
+use super::hints::{is_number, needs_hint, rank};
 use super::messages::{brief, count};
 use super::scope::{Binding, Place, leaking};
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::ir::build::{guard, if_, lets};
+use crate::ir::build::{convert, guard, if_, lets};
 use crate::ir::{Exp, Lit, Scalar, Size, Type, Var};
 use crate::syntax::ast::{self, ExpKind, Pattern, TypeExp};
 
@@ -31,9 +31,9 @@ impl<'a> Checker<'a> {
     fn infer_kind(&mut self, exp: &ast::Exp, hint: Option<&Type>) -> Typed {
         let span = exp.span;
         match &exp.kind {
-            ExpKind::Name(name) => self.name(name, span),
+            ExpKind::Name(name) => self.name(name, span, hint),
             ExpKind::Int(value) => self.whole_number(*value, false, span, hint),
-            ExpKind::Float(value) => Typed::new(Exp::Lit(Lit::F64(*value)), Type::F64),
+            ExpKind::Float(value) => self.float_number(*value, span, hint),
             ExpKind::Bool(value) => Typed::new(Exp::Lit(Lit::Bool(*value)), Type::BOOL),
             ExpKind::Unary(op, a) => self.unary(*op, a, span, hint),
             ExpKind::Binary(op, op_span, a, b) => self.binary(exp, *op, *op_span, a, b, hint),
@@ -73,11 +73,16 @@ impl<'a> Checker<'a> {
 
     /// An integer, such as an index or a bound; a poisoned one is no `Some`.
     pub fn integer(&mut self, exp: &ast::Exp, what: &str) -> Option<Exp> {
-        let found = self.check(exp, &Type::I64, |_, d| d.note(format!("{what} is an `i64`")));
-        found.ty.map(|_| found.exp)
+        let found = self.infer(exp, Some(&Type::I64));
+        // An `i32` counts as well as an `i64`, which holds it.
+        if found.ty == Some(Type::I32) {
+            return Some(convert(found.exp, Scalar::I32, Scalar::I64));
+        }
+        let fits = self.require(&found, &Type::I64, exp.span, |_, d| d.note(format!("{what} is an `i64` or `i32`")));
+        found.ty.filter(|_| fits).map(|_| found.exp)
     }
 
-    fn name(&mut self, name: &str, span: Span) -> Typed {
+    fn name(&mut self, name: &str, span: Span, hint: Option<&Type>) -> Typed {
         match self.lookup(name) {
             Some(Binding::Var(var)) => return Typed::new(Exp::Var(var), self.program.vars.ty(var).clone()),
             Some(Binding::Value(exp, ty)) => return Typed::new(exp, ty),
@@ -89,8 +94,8 @@ impl<'a> Checker<'a> {
             None => {}
         }
         match name {
-            "infinity" => return Typed::new(Exp::Lit(Lit::F64(f64::INFINITY)), Type::F64),
-            "nan" => return Typed::new(Exp::Lit(Lit::F64(f64::NAN)), Type::F64),
+            "infinity" => return self.float_number(f64::INFINITY, span, hint),
+            "nan" => return self.float_number(f64::NAN, span, hint),
             _ => {}
         }
         if self.is_function_name(name) {
@@ -107,20 +112,39 @@ impl<'a> Checker<'a> {
 
     /// A whole number has the numeric type that is wanted, and is an `i64` where none is.
     pub fn whole_number(&mut self, value: u64, negative: bool, span: Span, hint: Option<&Type>) -> Typed {
-        if hint.and_then(Type::scalar) == Some(Scalar::F64) {
-            let value = value as f64;
-            return Typed::new(Exp::Lit(Lit::F64(if negative { -value } else { value })), Type::F64);
-        }
-        let limit = i64::MAX as u64 + negative as u64;
-        if value > limit {
-            self.report(
-                Diagnostic::error(span, "this number does not fit an `i64`")
-                    .note(format!("the largest `i64` is {}; with a point it is a float: `{value}.0`", i64::MAX)),
-            );
+        let scalar = match hint.and_then(Type::scalar) {
+            Some(float @ (Scalar::F64 | Scalar::F32)) => {
+                let nearest = if float == Scalar::F32 { f64::from(value as f32) } else { value as f64 };
+                return self.float_number(if negative { -nearest } else { nearest }, span, hint);
+            }
+            Some(Scalar::I32) => Scalar::I32,
+            _ => Scalar::I64,
+        };
+        let (largest, name) = (if scalar == Scalar::I32 { i32::MAX as u64 } else { i64::MAX as u64 }, scalar.name());
+        if value > largest + negative as u64 {
+            let diagnostic = Diagnostic::error(span, format!("this number does not fit an `{name}`"));
+            self.report(match scalar {
+                Scalar::I32 if value <= i64::MAX as u64 => {
+                    diagnostic.note(format!("the largest `i32` is {largest}; `i64` reaches to {}", i64::MAX))
+                }
+                _ => diagnostic.note(format!("the largest `{name}` is {largest}; with a point it is a float: `{value}.0`")),
+            });
             return Typed::poison();
         }
         let value = if negative { (value as i64).wrapping_neg() } else { value as i64 };
-        Typed::new(Exp::Lit(Lit::I64(value)), Type::I64)
+        Typed::new(Exp::Lit(Lit::integer(scalar, value)), Type::Scalar(scalar))
+    }
+
+    /// A decimal number has the float type that is wanted, and is an `f64` where none is.
+    pub fn float_number(&mut self, value: f64, span: Span, hint: Option<&Type>) -> Typed {
+        let scalar = hint.and_then(Type::scalar).filter(|s| s.is_float()).unwrap_or(Scalar::F64);
+        let lit = Lit::float(scalar, value);
+        if value.is_finite() && lit.as_float().is_some_and(f64::is_infinite) {
+            let note = format!("`f32` reaches to {:e}, `f64` to {:e}", f32::MAX, f64::MAX);
+            self.report(Diagnostic::error(span, "this number does not fit an `f32`").note(note));
+            return Typed::poison();
+        }
+        Typed::new(Exp::Lit(lit), Type::Scalar(scalar))
     }
 
     fn tuple(&mut self, parts: &[ast::Exp], hint: Option<&Type>) -> Typed {
@@ -153,7 +177,8 @@ impl<'a> Checker<'a> {
             h => h.without_axes(1),
         });
         // Elements that know their type come first and are the hint of the others.
-        let lead = items.iter().position(|item| !needs_hint(item)).unwrap_or(0);
+        let best = items.iter().map(rank).max();
+        let lead = items.iter().position(|item| Some(rank(item)) == best).unwrap_or(0);
         let first = self.infer(&items[lead], element.as_ref());
         let want = first.ty.clone();
         let mut found: Vec<Option<Typed>> = items.iter().map(|_| None).collect();
@@ -339,7 +364,7 @@ impl<'a> Checker<'a> {
             let found = branch(self, a, hint);
             return Typed { exp: guard(condition.exp, found.exp), ty: found.ty };
         };
-        let (first, second) = if needs_hint(a) && !needs_hint(b) { (b, a) } else { (a, b) };
+        let (first, second) = if rank(a) < rank(b) { (b, a) } else { (a, b) };
         let one = branch(self, first, hint);
         let other = branch(self, second, one.ty.as_ref().or(hint));
         let mut ty = one.ty.clone().filter(|_| other.ty.is_some());
@@ -359,29 +384,34 @@ impl<'a> Checker<'a> {
 
     /// Two operands, the one that knows its type first, so that it is the hint of the other.
     pub fn pair(&mut self, a: &ast::Exp, b: &ast::Exp, hint: Option<&Type>) -> (Typed, Typed) {
-        if needs_hint(a) && !needs_hint(b) {
+        if rank(a) < rank(b) {
             let right = self.infer(b, hint);
             let left = self.infer(a, right.ty.as_ref().or(hint));
             (left, right)
         } else {
             let left = self.infer(a, hint);
-            let hint = if needs_hint(a) { hint.or(left.ty.as_ref()) } else { left.ty.as_ref().or(hint) };
+            // Between equals that know little, the context knows more than the other.
+            let equal = rank(a) == rank(b) && needs_hint(a);
+            let hint = if equal { hint.or(left.ty.as_ref()) } else { left.ty.as_ref().or(hint) };
             let right = self.infer(b, hint);
             (left, right)
         }
     }
 
-    /// A note on how to convert the integer among two operands, if one is a float and the other an integer.
+    /// A note on how to convert one of two operands of different numeric types: an integer to the float beside it, else
+    /// the narrower to the wider.
     pub fn offer_conversion(&self, diagnostic: Diagnostic, a: (&ast::Exp, &Type), b: (&ast::Exp, &Type)) -> Diagnostic {
-        let integer = match (a.1.scalar(), b.1.scalar()) {
-            (Some(Scalar::I64), Some(Scalar::F64)) => a,
-            (Some(Scalar::F64), Some(Scalar::I64)) => b,
-            _ => return diagnostic,
-        };
-        match integer.1 {
-            Type::Scalar(_) if is_number(integer.0) => diagnostic,
-            Type::Scalar(_) => diagnostic.note(format!("there are no implicit conversions; write `f64({})`", brief(integer.0))),
-            _ => diagnostic.note(format!("there are no implicit conversions; write `for i. f64({}[i])`", brief(integer.0))),
+        let (Some(x), Some(y)) = (a.1.scalar(), b.1.scalar()) else { return diagnostic };
+        if x == y || !x.is_number() || !y.is_number() {
+            return diagnostic;
+        }
+        let wide = |s: Scalar| (s.is_float(), matches!(s, Scalar::F64 | Scalar::I64));
+        let (converted, to) = if wide(x) < wide(y) { (a, y) } else { (b, x) };
+        let to = to.name();
+        match converted.1 {
+            Type::Scalar(_) if is_number(converted.0) => diagnostic,
+            Type::Scalar(_) => diagnostic.note(format!("there are no implicit conversions; write `{to}({})`", brief(converted.0))),
+            _ => diagnostic.note(format!("there are no implicit conversions; write `for i. {to}({}[i])`", brief(converted.0))),
         }
     }
 }

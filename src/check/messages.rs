@@ -4,12 +4,12 @@ use super::Checker;
 use super::scope::Binding;
 use crate::bind::nearest;
 use crate::diagnostic::{Diagnostic, Span};
-use crate::ir::{Scalar, Size, Type};
+use crate::ir::{Size, Type};
 use crate::syntax::ast::{BinaryOp, BinderKind, Exp, ExpKind, Operator, Pattern, Subscript, Trip, UnaryOp};
 
 /// What to write where no type is meant by a name.
 pub const TYPES: &str =
-    "the types are `f64`, `i64`, `bool`, arrays `[n, m]f64`, tuples `(f64, [n]i64)`, records `{a: f64}` and names by `type`";
+    "the types are `f64`, `f32`, `i64`, `i32`, `bool`, arrays `[n, m]f64`, tuples `(f64, [n]i64)`, records `{a: f64}` and names by `type`";
 
 pub const DERIVATIVE_OPERATORS: [&str; 9] = ["grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian", "jvp", "vjp", "hvp"];
 
@@ -36,11 +36,16 @@ impl Checker<'_> {
     /// Adds a note on what makes two types different, where that is worth saying.
     pub fn explain_difference(&self, diagnostic: Diagnostic, found: &Type, want: &Type) -> Diagnostic {
         match (found, want) {
-            (Type::Scalar(Scalar::I64), Type::Scalar(Scalar::F64)) => {
-                diagnostic.note("there are no implicit conversions; `f64(e)` converts an integer to a float")
+            (Type::Scalar(from), Type::Scalar(to)) if from.is_number() && to.is_number() && from != to => {
+                let name = to.name();
+                diagnostic.note(match (from.is_float(), to.is_float()) {
+                    (false, true) => format!("there are no implicit conversions; `{name}(e)` converts an integer to a float"),
+                    (true, false) => format!("there are no implicit conversions; `{name}(e)` converts a float to an integer, towards zero"),
+                    _ => format!("there are no implicit conversions; `{name}(e)` converts an `{}` to an `{name}`", from.name()),
+                })
             }
-            (Type::Scalar(Scalar::F64), Type::Scalar(Scalar::I64)) => {
-                diagnostic.note("there are no implicit conversions; `i64(e)` converts a float to an integer, towards zero")
+            (Type::Array(a, from), Type::Array(b, to)) if from != to && a.len() == b.len() && from.is_number() && to.is_number() => {
+                diagnostic.note(format!("there are no implicit conversions; `for i. {}(x[i])` converts each element", to.name()))
             }
             (Type::Array(a, s), Type::Array(b, t)) if s == t && a.len() == b.len() => {
                 let differing = a.iter().zip(b).find(|(x, y)| self.expand(x).axis() != self.expand(y).axis());

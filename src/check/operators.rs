@@ -6,13 +6,13 @@
 //! `and`/`or` could fail (a read, a call), it is evaluated only if the left side does not decide, and in a bracket
 //! it becomes an inner guard.
 
-use super::hints::{is_condition, is_number, needs_hint};
+use super::hints::{Strength, is_condition, is_literal, is_number, needs_hint, rank};
 use super::messages::{brief, symbol};
 use super::scope::Place;
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::build::{bool, for_, guard, if_, index, lets, op1, op2, type_of};
-use crate::ir::{Exp, Lit, Op, Reduction, Scalar, Site, Size, Type};
+use crate::ir::{Exp, Op, Reduction, Scalar, Site, Size, Type};
 use crate::syntax::ast::{self, BinaryOp, ExpKind, UnaryOp};
 
 impl<'a> Checker<'a> {
@@ -21,9 +21,9 @@ impl<'a> Checker<'a> {
             // A negative literal is one literal.
             (UnaryOp::Neg, ExpKind::Int(value)) => return self.whole_number(*value, true, span, hint),
             (UnaryOp::Neg, ExpKind::Name(name)) if name == "infinity" && self.lookup(name).is_none() => {
-                return Typed::new(Exp::Lit(Lit::F64(f64::NEG_INFINITY)), Type::F64);
+                return self.float_number(f64::NEG_INFINITY, span, hint);
             }
-            (UnaryOp::Neg, ExpKind::Float(value)) => return Typed::new(Exp::Lit(Lit::F64(-value)), Type::F64),
+            (UnaryOp::Neg, ExpKind::Float(value)) => return self.float_number(-value, span, hint),
             _ => {}
         }
         match op {
@@ -35,8 +35,8 @@ impl<'a> Checker<'a> {
                 let found = self.infer(a, hint);
                 let Some(ty) = found.ty else { return Typed::poison() };
                 match &ty {
-                    Type::Scalar(Scalar::F64 | Scalar::I64) => Typed::new(op1(Op::Neg, found.exp), ty),
-                    Type::Array(_, Scalar::F64 | Scalar::I64) => {
+                    Type::Scalar(s) if s.is_number() => Typed::new(op1(Op::Neg, found.exp), ty),
+                    Type::Array(_, s) if s.is_number() => {
                         let exp = self.elementwise(vec![(found.exp, ty.clone())], &ty, |mut e| op1(Op::Neg, e.remove(0)));
                         Typed::new(exp, ty)
                     }
@@ -63,7 +63,8 @@ impl<'a> Checker<'a> {
             BinaryOp::And | BinaryOp::Or => self.logic(op, a, b),
             BinaryOp::Pow => self.power(op_span, a, b, hint),
             BinaryOp::IDiv | BinaryOp::IMod => {
-                let (left, right) = self.pair(a, b, Some(&Type::I64));
+                let hint = hint.filter(|h| matches!(h, Type::Scalar(s) if s.is_integer())).unwrap_or(&Type::I64);
+                let (left, right) = self.pair(a, b, Some(hint));
                 let op = if op == BinaryOp::IDiv { Op::IDiv } else { Op::IMod };
                 self.scalar_operator(op, op_span, (a, left), (b, right))
             }
@@ -96,7 +97,7 @@ impl<'a> Checker<'a> {
         let sign = op.infix().map_or(op.name(), |(sign, _)| sign);
         let diagnostic = self.operator_mismatch(sign, op_span, (a, &lt), (b, &rt));
         let diagnostic = match (op, &lt, &rt) {
-            (Op::IDiv | Op::IMod, Type::Scalar(Scalar::F64), _) | (Op::IDiv | Op::IMod, _, Type::Scalar(Scalar::F64)) => {
+            (Op::IDiv | Op::IMod, Type::Scalar(s), _) | (Op::IDiv | Op::IMod, _, Type::Scalar(s)) if s.is_float() => {
                 diagnostic.note("`div` and `mod` are for integers; floats are divided by `/`")
             }
             (_, Type::Array(..), _) | (_, _, Type::Array(..)) => {
@@ -181,13 +182,17 @@ impl<'a> Checker<'a> {
 
     fn power(&mut self, op_span: Span, a: &ast::Exp, b: &ast::Exp, hint: Option<&Type>) -> Typed {
         // An integer literal exponent stays an integer, whatever the base is.
-        let right = self.infer(b, if is_number(b) { Some(&Type::I64) } else { None });
-        let float = Type::F64;
-        let base_hint = match &right.ty {
-            Some(Type::Scalar(Scalar::F64)) => Some(&float),
-            _ => hint,
+        let (left, right) = if is_number(b) {
+            (self.infer(a, hint), self.infer(b, Some(&Type::I64)))
+        } else if is_literal(b) && rank(a) > rank(b) {
+            let left = self.infer(a, hint);
+            let right = self.infer(b, left.ty.as_ref());
+            (left, right)
+        } else {
+            let right = self.infer(b, if is_literal(b) { hint } else { None });
+            let float = right.ty.clone().filter(|t| matches!(t, Type::Scalar(s) if s.is_float()));
+            (self.infer(a, float.as_ref().or(hint)), right)
         };
-        let left = self.infer(a, base_hint);
         self.scalar_operator(Op::Pow, op_span, (a, left), (b, right))
     }
 
@@ -215,7 +220,7 @@ impl<'a> Checker<'a> {
             Exp::Index(..) | Exp::Singleton(..) | Exp::Call(..) => true,
             Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, ..) => true,
             // A literal divisor is no cause of failure.
-            Exp::Op(Op::IDiv | Op::IMod, args) if matches!(args[1], Exp::Lit(Lit::I64(d)) if d > 0) => false,
+            Exp::Op(Op::IDiv | Op::IMod, args) if matches!(args[1], Exp::Lit(d) if d.as_integer().is_some_and(|d| d > 0)) => false,
             Exp::Op(op, args) if op.cases().iter().any(|case| op.can_fail(case.args())) => {
                 let kinds: Option<Vec<Scalar>> = args.iter().map(|a| type_of(&self.program, a).scalar()).collect();
                 kinds.is_some_and(|kinds| op.result(&kinds).is_some() && op.can_fail(&kinds))
@@ -322,7 +327,9 @@ impl<'a> Checker<'a> {
     /// The product of factors from the left; of none it is 1.
     fn product(&mut self, factors: Vec<Factor<'_>>, span: Span, hint: Option<&Type>) -> Typed {
         // A factor that knows its type is the hint of those that do not.
-        let known = factors.iter().position(|f| f.found.is_some() || !needs_hint(f.exp));
+        let strength = |f: &Factor| if f.found.is_some() { Strength::Known } else { rank(f.exp) };
+        let best = factors.iter().map(strength).max().filter(|best| *best > Strength::Whole);
+        let known = best.and_then(|best| factors.iter().position(|f| strength(f) == best));
         let mut found: Vec<Option<Typed>> = vec![];
         let mut exps = vec![];
         for factor in factors {
@@ -338,12 +345,12 @@ impl<'a> Checker<'a> {
         let mut total: Option<(Typed, &ast::Exp)> = None;
         for ((op, exp), typed) in exps.into_iter().zip(found) {
             // A number follows the other factors, a singleton's size comes from outside.
-            let wanted = if is_number(exp) { lead.as_ref().or(hint) } else { hint.or(lead.as_ref()) };
-            let scalar = wanted.filter(|ty| is_number(exp) && matches!(ty, Type::Tuple(_))).and_then(common_scalar);
+            let wanted = if is_literal(exp) { lead.as_ref().or(hint) } else { hint.or(lead.as_ref()) };
+            let scalar = wanted.filter(|ty| is_literal(exp) && matches!(ty, Type::Tuple(_))).and_then(common_scalar);
             let typed = typed.unwrap_or_else(|| self.infer(exp, scalar.as_ref().or(wanted)));
             total = Some(match (total, op) {
                 (None, Some((BinaryOp::Div, op_span))) => {
-                    let one = Typed::new(Exp::Lit(Lit::F64(1.0)), Type::F64);
+                    let one = self.float_number(1.0, exp.span, typed.ty.as_ref());
                     (self.times(BinaryOp::Div, op_span, (exp, one), (exp, typed)), exp)
                 }
                 (None, _) => (typed, exp),
@@ -407,7 +414,7 @@ impl<'a> Checker<'a> {
             (Type::Array(..), Type::Array(..)) => {
                 diagnostic.note("say which elements are multiplied, as in `for i. sum j. A[i, j] * x[j]`")
             }
-            (Type::Scalar(Scalar::I64), Type::Scalar(Scalar::I64)) if op == BinaryOp::Div => {
+            (Type::Scalar(s), Type::Scalar(t)) if op == BinaryOp::Div && s.is_integer() && t.is_integer() => {
                 diagnostic.note(format!("`/` is for floats; integers are divided by `div`, as in `{x} div {y}`"))
             }
             (_, Type::Array(..)) if op == BinaryOp::Div => {

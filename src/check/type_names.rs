@@ -138,10 +138,7 @@ impl<'a> Checker<'a> {
     }
 
     fn unknown_type(&self, name: &str, span: Span) -> Diagnostic {
-        let diagnostic = match name {
-            "f32" | "i32" => return Diagnostic::error(span, format!("the type `{name}` is not supported yet")).note(messages::TYPES),
-            _ => Diagnostic::error(span, format!("unknown type `{name}`")),
-        };
+        let diagnostic = Diagnostic::error(span, format!("unknown type `{name}`"));
         let declared = self.module.types.iter().map(|t| t.name.text.as_str());
         match closest(name, declared.chain(scalar_names())) {
             Some(near) => diagnostic.note(format!("did you mean `{near}`?")),
@@ -151,7 +148,7 @@ impl<'a> Checker<'a> {
 }
 
 fn scalar_names<'s>() -> impl Iterator<Item = &'s str> {
-    [Scalar::F64, Scalar::I64, Scalar::Bool].into_iter().map(|scalar| scalar.name())
+    Scalar::ALL.into_iter().map(|scalar| scalar.name())
 }
 
 /// The names of types in a type, with their places.

@@ -3,6 +3,9 @@
 //! With a random cotangent `ȳ` of the result, reverse mode gives `x̄ = Jᵀ ȳ`. Each coordinate of `x̄` that is looked at
 //! is compared with the derivative of `<ȳ, f(x)>` by central differences, extrapolated to step zero (Ridders).
 //! Forward mode is compared as a whole: `<ȳ, J ẋ> = <x̄, ẋ>` for a random direction `ẋ`.
+//!
+//! Where there is an `f32`, the differences are those of the same function computed in `f64`: those of rounded results
+//! would say little. What is compared is then only as good as `f32` is.
 
 use super::derivative::{Derivative, random, tangent_type, wrt_positions};
 use super::execute::Executable;
@@ -12,13 +15,20 @@ use super::options::{CheckGrad, Kind};
 use super::output;
 use super::source::Source;
 use iverson::ir::Type;
+use iverson::ir::widen::{has_f32, widen};
 use iverson::value::tree::Random;
 use iverson::value::{Array, Value};
 use serde_json::json;
 use std::io::Write;
 
-/// Both modes compute the same products in another order.
-const DUALITY_TOLERANCE: f64 = 1e-9;
+/// What is allowed by default.
+struct Tolerances {
+    error: f64,
+    /// Both modes compute the same products in another order.
+    duality: f64,
+}
+const DOUBLE: Tolerances = Tolerances { error: 1e-5, duality: 1e-9 };
+const SINGLE: Tolerances = Tolerances { error: 1e-3, duality: 1e-4 };
 
 pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
     let (mut source, of) = Source::subject(&options.subject)?;
@@ -26,7 +36,6 @@ pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
     let (mut values, sizes) = Given::new(&options.inputs, &source.program, of)?.arguments(&source.program, of)?;
     let reverse = Derivative::new(&mut source, of, Kind::Vjp, wrt.clone())?;
     let forward = Derivative::new(&mut source, of, Kind::Jvp, wrt.clone())?;
-    let function = Executable::new(&source, of, &options.execution)?;
 
     let mut generator = Random::new("check-grad");
     let result_type = source.program.result_type(of).tangent().expect("a float result");
@@ -44,6 +53,13 @@ pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
     let direction: Vec<f64> = directions.iter().flat_map(Value::floats).collect();
     let seed = seed.floats();
     let duality = relative_difference(&products(&seed, &tangent.floats()), &products(&adjoints, &direction));
+
+    let single = has_f32(&source.program, of);
+    if single {
+        source.program = widen(&source.program);
+        values.iter_mut().for_each(|v| *v = v.widened());
+    }
+    let function = Executable::new(&source, of, &options.execution)?;
 
     // Where each coordinate of the adjoint lies: parameter, and place among its floats.
     let counts: Vec<usize> = wrt.iter().map(|k| values[*k].floats().len()).collect();
@@ -71,7 +87,7 @@ pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
         let ty = source.program.param_type(of, param);
         report.note(adjoints[k], found, || place_name(name, ty, &values[param], place));
     }
-    report.print(&source.program.function(of).name, options)
+    report.print(&source.program.function(of).name, options, if single { SINGLE } else { DOUBLE })
 }
 
 /// The value of a pair's second part.
@@ -107,7 +123,7 @@ fn choose(total: usize, most: usize, generator: &mut Random) -> Vec<usize> {
 
 fn set_float(value: &mut Value, place: usize, to: f64) {
     let mut k = 0;
-    value.for_each_f64(&mut |x| {
+    value.for_each_float(&mut |x| {
         if k == place {
             *x = to;
         }
@@ -232,9 +248,9 @@ impl Report {
         }
     }
 
-    fn print(&self, name: &str, options: &CheckGrad) -> Result<(), Failure> {
+    fn print(&self, name: &str, options: &CheckGrad, tolerances: Tolerances) -> Result<(), Failure> {
         let error = self.worst.as_ref().map_or(0.0, |w| w.certain);
-        let good = error <= options.tolerance && self.duality <= DUALITY_TOLERANCE;
+        let good = error <= options.tolerance.unwrap_or(tolerances.error) && self.duality <= tolerances.duality;
         let settled = self.compared == 0 || self.unsettled.len() < self.compared;
         if options.json {
             output::print(|out| writeln!(out, "{}", self.json(good && settled)))?;

@@ -172,7 +172,7 @@ impl Derivative {
                 check_shape("seed", &value, &ty, sizes)?;
                 Ok(value)
             }
-            None if ty == Type::F64 => Ok(Value::from(1.0)),
+            None if matches!(ty, Type::Scalar(_)) => Ok(Value::Scalar(Lit::one(ty.scalar().expect("of a scalar")))),
             None => Err(Failure::Message(
                 Error::new(format!("the result is {}, so a seed of that type is needed", ty.describe(&name)))
                     .note("give it as `--seed value`, or as `seed` in a file: `--data file.npz`"),
@@ -244,6 +244,6 @@ fn within(outer: &Type, inner: &Type) -> Type {
 /// A random value of a type without integers under the sizes of a call.
 pub fn random(ty: &Type, sizes: &Sizes, random: &mut Random) -> Result<Value, Error> {
     let mut value = Value::zero(ty, &|v| sizes.get(&v).copied())?;
-    value.for_each_f64(&mut |x| *x = random.symmetric());
+    value.for_each_float(&mut |x| *x = random.symmetric());
     Ok(value)
 }

@@ -280,9 +280,9 @@ pub struct CheckGrad {
     /// The most coordinates to compare with finite differences
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub coordinates: usize,
-    /// The largest error allowed, relative to the derivative or 1
-    #[arg(long, value_name = "E", default_value_t = 1e-5, allow_negative_numbers = true)]
-    pub tolerance: f64,
+    /// The largest error allowed, relative to the derivative or 1 [default: 1e-5, where there is an f32 1e-3]
+    #[arg(long, value_name = "E", allow_negative_numbers = true)]
+    pub tolerance: Option<f64>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -309,7 +309,9 @@ impl Walk<'_, '_> {
                                 inner.bools.insert(*v, condition);
                             }
                         }
-                        Type::Scalar(Scalar::F64) | Type::Array(..) | Type::Tuple(_) => {}
+                        // An `i32` is no size, nor part of one.
+                        Type::Scalar(Scalar::I32) => inner.unknown.push(*v),
+                        Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Array(..) | Type::Tuple(_) => {}
                     }
                 } else {
                     inner.unknown.extend(vars);

@@ -19,12 +19,16 @@ pub fn partial(vars: &Vars, op: Op, k: usize, args: &[Exp], result: &Exp) -> Opt
 /// `factor * partial`, sparing products with ±1.
 pub fn scaled(partial: Exp, factor: Exp) -> Exp {
     match partial {
-        Exp::Lit(Lit::F64(1.0)) => factor,
-        Exp::Lit(Lit::F64(-1.0)) => op1(Op::Neg, factor),
+        Exp::Lit(lit) if lit == Lit::one(lit.scalar()) => factor,
+        Exp::Lit(lit) if lit == Lit::small(lit.scalar(), -1) => op1(Op::Neg, factor),
         // factor * (1 / y) is factor / y: one operation
-        Exp::Op(Op::Div, mut args) if args[0] == f64(1.0) => op2(Op::Div, factor, args.pop().expect("two operands")),
+        Exp::Op(Op::Div, mut args) if is_one(&args[0]) => op2(Op::Div, factor, args.pop().expect("two operands")),
         partial => mul(partial, factor),
     }
+}
+
+fn is_one(exp: &Exp) -> bool {
+    matches!(exp, Exp::Lit(lit) if *lit == Lit::one(lit.scalar()))
 }
 
 /// Writes out every `Partial`, so that it can be differentiated or compiled.
@@ -58,13 +62,13 @@ fn formula_of(vars: &Vars, op: Op, k: usize, operands: &[Exp]) -> Exp {
     let (_, formula) = op.partial_of(k, &kinds).unwrap_or_else(|| panic!("differentiate: {op:?} has no partial {k} for {kinds:?}"));
     let uses = formula.uses();
     let mut given = operands.iter();
-    let unused = f64(0.0);
+    let unused = Exp::Tuple(vec![]);
     let mut next = |used: bool| if used { given.next().expect("as many operands as the formula uses") } else { &unused };
     let (x, y, r) = (next(uses.x), next(uses.y), next(uses.r));
     write_out(formula, x, Some(y), r)
 }
 
-fn scalar_of(vars: &Vars, exp: &Exp) -> Scalar {
+pub fn scalar_of(vars: &Vars, exp: &Exp) -> Scalar {
     type_of_exp(vars, exp).scalar().expect("operands of scalar operations are scalars")
 }
 
@@ -73,8 +77,7 @@ fn write_out(formula: &Formula, x: &Exp, y: Option<&Exp>, r: &Exp) -> Exp {
         Formula::X => x.clone(),
         Formula::Y => y.expect("a formula of y has y").clone(),
         Formula::R => r.clone(),
-        Formula::Const(c) => f64(*c),
-        Formula::Int(c) => i64(*c),
+        Formula::Lit(lit) => Exp::Lit(*lit),
         Formula::Apply(op, args) => Exp::Op(*op, args.iter().map(|a| write_out(a, x, y, r)).collect()),
         Formula::If(p, a, b) => if_(write_out(p, x, y, r), write_out(a, x, y, r), write_out(b, x, y, r)),
     }

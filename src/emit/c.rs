@@ -4,11 +4,11 @@ use super::c_family::{Names, UNARY, identifier, type_name};
 use crate::fault::Fault;
 use crate::loops::*;
 use crate::scalar::Op;
-use crate::types::Scalar;
+use crate::types::{Lit, Scalar};
 use std::fmt::Write;
 
 /// Rises when callers have to change.
-pub const ABI_VERSION: i32 = 1;
+pub const ABI_VERSION: i32 = 2;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Style {
@@ -118,7 +118,11 @@ impl Emitter<'_> {
             Input::Array(b) => format!("{}: [..]{}", kernel.buffer(*b).name, kernel.buffer(*b).scalar.name()),
         });
         let inputs = list(inputs.collect());
-        let outputs = list(kernel.outputs.iter().map(|o| format!("{}: {}", kernel.buffer(o.buffer).name, o.scalar.name())).collect());
+        let outputs = kernel.outputs.iter().map(|o| {
+            let axes = if o.rank > 0 { "[..]" } else { "" };
+            format!("{}: {axes}{}", kernel.buffer(o.buffer).name, o.scalar.name())
+        });
+        let outputs = list(outputs.collect());
         line!(self, "/* {}, made by Iverson.", kernel.name);
         line!(self, " *");
         line!(self, " * `{entry}` may be called by several threads at once. Arrays are dense and row-major.");
@@ -320,7 +324,7 @@ impl Emitter<'_> {
             Order::Sequential | Order::Independent => &[],
         };
         let clause = |(local, combine): &(Local, Combine)| {
-            let float = self.names.kernel.local(*local).scalar == Scalar::F64;
+            let float = self.names.kernel.local(*local).scalar.is_float();
             let operation = match (combine, float) {
                 (Combine::Add, _) => "+",
                 (Combine::Mul, _) => "*",
@@ -370,10 +374,17 @@ impl Emitter<'_> {
                 (bad, Fault::NOTHING_TO_CHOOSE, "0".into(), "0".into(), -1)
             }
             Check::Defined(op, args) => {
-                let last = self.names.at_level(args.last().expect("operations have operands"), UNARY);
+                let operand = args.last().expect("operations have operands");
+                let last = self.names.at_level(operand, UNARY);
+                let no_integer = |to: Scalar| {
+                    let bits = Fault::bits(to);
+                    (format!("!iv_has_int{bits}({last})"), Fault::NO_INTEGER, format!("iv_bits({last})"), bits.to_string(), -1)
+                };
                 match op {
                     Op::Pow => (format!("{last} < 0"), Fault::NEGATIVE_EXPONENT, last, "0".into(), -1),
-                    Op::ToI64 => (format!("!iv_has_int({last})"), Fault::NO_INTEGER, format!("iv_bits({last})"), "0".into(), -1),
+                    Op::ToI64 => no_integer(Scalar::I64),
+                    Op::ToI32 if self.names.kernel.scalar_of(operand).is_float() => no_integer(Scalar::I32),
+                    Op::ToI32 => (format!("{last} != (int32_t){last}"), Fault::TOO_LARGE, last, "0".into(), -1),
                     _ => (format!("{last} == 0"), Fault::DIVISION_BY_ZERO, "0".into(), "0".into(), -1),
                 }
             }
@@ -385,11 +396,12 @@ impl Emitter<'_> {
         let (m, n, k) = (self.e(&g.rows), self.e(&g.columns), self.e(&g.depth));
         let matrix = |m: &Matrix| format!("{}, {}, {}", self.address(m.buffer, &m.offset), self.e(&m.row_stride), self.e(&m.column_stride));
         let (dest, left, right) = (matrix(&g.dest), matrix(&g.left), matrix(&g.right));
-        line!(self, "if (context->gemm && iv_is_large({m}, {n}, {k})) {{");
+        let product = if self.names.kernel.buffer(g.dest.buffer).scalar == Scalar::F32 { "gemm32" } else { "gemm" };
+        line!(self, "if (context->{product} && iv_is_large({m}, {n}, {k})) {{");
         self.depth += 1;
         line!(
             self,
-            "context->gemm({m}, {n}, {k}, {dest}, {left}, {right}, {}, {}, context->threads);",
+            "context->{product}({m}, {n}, {k}, {dest}, {left}, {right}, {}, {}, context->threads);",
             self.e(&g.scale),
             g.accumulate as i32
         );

@@ -99,8 +99,7 @@ impl<'a> Names<'a> {
                 Formula::X => operands[0].expect("a formula of x has x").clone(),
                 Formula::Y => operands[1].expect("a formula of y has y").clone(),
                 Formula::R => operands[2].expect("a formula of r has r").clone(),
-                Formula::Const(c) => Expr::Lit(Lit::F64(*c)),
-                Formula::Int(c) => Expr::Lit(Lit::I64(*c)),
+                Formula::Lit(lit) => Expr::Lit(*lit),
                 Formula::Apply(op, args) => Expr::Op(*op, args.iter().map(|a| build(a, operands)).collect()),
                 Formula::If(p, a, b) => {
                     Expr::Select(Box::new(build(p, operands)), Box::new(build(a, operands)), Box::new(build(b, operands)))
@@ -133,7 +132,9 @@ fn infix_level(symbol: &str) -> u8 {
 pub fn type_name(scalar: Scalar) -> &'static str {
     match scalar {
         Scalar::F64 => "double",
+        Scalar::F32 => "float",
         Scalar::I64 => "int64_t",
+        Scalar::I32 => "int32_t",
         Scalar::Bool => "bool",
     }
 }
@@ -143,6 +144,10 @@ fn literal(lit: Lit) -> (String, u8) {
         Lit::F64(x) if x.is_nan() => ("NAN".into(), PRIMARY),
         Lit::F64(x) if x.is_infinite() => (if x > 0.0 { "INFINITY" } else { "-INFINITY" }.into(), UNARY),
         Lit::F64(x) => (format!("{x:?}"), if x.is_sign_negative() { UNARY } else { PRIMARY }),
+        Lit::F32(x) if !x.is_finite() => literal(Lit::F64(x.into())),
+        Lit::F32(x) => (format!("{x:?}f"), if x.is_sign_negative() { UNARY } else { PRIMARY }),
+        Lit::I32(i32::MIN) => ("INT32_MIN".into(), PRIMARY),
+        Lit::I32(x) => (x.to_string(), if x < 0 { UNARY } else { PRIMARY }),
         Lit::I64(i64::MIN) => ("INT64_MIN".into(), PRIMARY),
         Lit::I64(x) if x.unsigned_abs() > i32::MAX as u64 => (format!("INT64_C({x})"), PRIMARY),
         Lit::I64(x) => (x.to_string(), if x < 0 { UNARY } else { PRIMARY }),

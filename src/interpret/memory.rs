@@ -88,7 +88,9 @@ impl Val {
 fn slice(data: &Data, start: usize, count: usize) -> Data {
     match data {
         Data::F64(v) => Data::F64(v[start..start + count].to_vec()),
+        Data::F32(v) => Data::F32(v[start..start + count].to_vec()),
         Data::I64(v) => Data::I64(v[start..start + count].to_vec()),
+        Data::I32(v) => Data::I32(v[start..start + count].to_vec()),
         Data::Bool(v) => Data::Bool(v[start..start + count].to_vec()),
     }
 }
@@ -96,7 +98,9 @@ fn slice(data: &Data, start: usize, count: usize) -> Data {
 fn append(data: &mut Data, more: &Data) {
     match (data, more) {
         (Data::F64(v), Data::F64(w)) => v.extend_from_slice(w),
+        (Data::F32(v), Data::F32(w)) => v.extend_from_slice(w),
         (Data::I64(v), Data::I64(w)) => v.extend_from_slice(w),
+        (Data::I32(v), Data::I32(w)) => v.extend_from_slice(w),
         (Data::Bool(v), Data::Bool(w)) => v.extend_from_slice(w),
         (data, more) => panic!("interpret: {:?} are put beside {:?}", more.scalar(), data.scalar()),
     }
@@ -280,7 +284,15 @@ impl Buffers {
                         v[*offset] += x;
                         1
                     }
+                    (Data::F32(v), Lit::F32(x)) => {
+                        v[*offset] += x;
+                        1
+                    }
                     (Data::I64(v), Lit::I64(x)) => {
+                        v[*offset] = v[*offset].wrapping_add(*x);
+                        0
+                    }
+                    (Data::I32(v), Lit::I32(x)) => {
                         v[*offset] = v[*offset].wrapping_add(*x);
                         0
                     }
@@ -292,6 +304,14 @@ impl Buffers {
                     (Data::F64(v), Data::F64(w)) => {
                         v[*offset..].iter_mut().zip(w).for_each(|(a, b)| *a += b);
                         w.len() as u64
+                    }
+                    (Data::F32(v), Data::F32(w)) => {
+                        v[*offset..].iter_mut().zip(w).for_each(|(a, b)| *a += b);
+                        w.len() as u64
+                    }
+                    (Data::I32(v), Data::I32(w)) => {
+                        v[*offset..].iter_mut().zip(w).for_each(|(a, b)| *a = a.wrapping_add(*b));
+                        0
                     }
                     (Data::I64(v), Data::I64(w)) => {
                         v[*offset..].iter_mut().zip(w).for_each(|(a, b)| *a = a.wrapping_add(*b));

@@ -307,14 +307,12 @@ impl<'a> Interpreter<'a> {
         let scalar = |me: &mut Self| me.type_of(exp).scalar().expect("reductions are of scalars");
         Ok(Val::Scalar(match kind {
             Reduction::Prod | Reduction::Max | Reduction::Min => {
-                let (op, mut result) = match (kind, scalar(self)) {
-                    (Reduction::Prod, Scalar::F64) => (Op::Mul, Lit::F64(1.0)),
-                    (Reduction::Prod, _) => (Op::Mul, Lit::I64(1)),
-                    (Reduction::Max, Scalar::F64) => (Op::Max, Lit::F64(f64::NEG_INFINITY)),
-                    (Reduction::Max, _) => (Op::Max, Lit::I64(i64::MIN)),
-                    (_, Scalar::F64) => (Op::Min, Lit::F64(f64::INFINITY)),
-                    (_, _) => (Op::Min, Lit::I64(i64::MAX)),
+                let op = match kind {
+                    Reduction::Prod => Op::Mul,
+                    Reduction::Max => Op::Max,
+                    _ => Op::Min,
                 };
+                let mut result = kind.neutral(scalar(self));
                 for i in lo..hi {
                     let next = element(self, i)?;
                     result = self.operate(op, &[result, next])?.lit();
@@ -487,16 +485,15 @@ fn is_scalar(place: &Place) -> bool {
 
 /// Whether the first argument is the result of `max` or `min`.
 fn first_wins(op: Op, first: Lit, second: Lit) -> bool {
-    match (first, second) {
-        (Lit::F64(a), Lit::F64(b)) => a.is_nan() || if op == Op::Max { a >= b } else { a <= b },
-        (Lit::I64(a), Lit::I64(b)) => {
-            if op == Op::Max {
-                a >= b
-            } else {
-                a <= b
-            }
-        }
-        (a, b) => panic!("interpret: {a:?} is compared with {b:?}"),
+    let ahead = match (first.as_float().zip(second.as_float()), first.as_integer().zip(second.as_integer())) {
+        (Some((a, _)), _) if a.is_nan() => return true,
+        (Some((a, b)), _) => a.partial_cmp(&b),
+        (_, Some((a, b))) => Some(a.cmp(&b)),
+        _ => panic!("interpret: {first:?} is compared with {second:?}"),
+    };
+    match op {
+        Op::Max => ahead.is_some_and(|o| o.is_ge()),
+        _ => ahead.is_some_and(|o| o.is_le()),
     }
 }
 

@@ -12,6 +12,10 @@ impl From<Var> for Exp {
 pub fn f64(value: f64) -> Exp {
     Exp::Lit(Lit::F64(value))
 }
+/// A float of the type that is nearest.
+pub fn float(scalar: Scalar, value: f64) -> Exp {
+    Exp::Lit(Lit::float(scalar, value))
+}
 pub fn i64(value: i64) -> Exp {
     Exp::Lit(Lit::I64(value))
 }
@@ -78,6 +82,14 @@ pub fn tuple(mut parts: Vec<Exp>) -> Exp {
 }
 pub fn tuple_type(mut parts: Vec<Type>) -> Type {
     if parts.len() == 1 { parts.pop().unwrap() } else { Type::tuple(parts) }
+}
+
+/// The expression in another type of number.
+pub fn convert(exp: Exp, from: Scalar, to: Scalar) -> Exp {
+    match Op::conversion(to) {
+        Some(op) if from != to => op1(op, exp),
+        _ => exp,
+    }
 }
 
 /// Nested lets around a body, the first binding outermost.
@@ -188,10 +200,16 @@ fn type_in(vars: &Vars, program: Option<&Program>, exp: &Exp) -> Type {
         Exp::Lit(lit) => Type::Scalar(lit.scalar()),
         Exp::Op(op, args) => match of(&args[0]) {
             // The first operand's type tells the result's, so a chain of operations is walked along one side only.
-            Type::Scalar(s) => Type::Scalar(op.result_of(s).unwrap_or_else(|| panic!("{op:?} on {s:?}"))),
+            Type::Scalar(s) => Type::Scalar(op.result_of(s).unwrap_or_else(|| {
+                let kinds: Vec<Scalar> = args.iter().filter_map(|a| of(a).scalar()).collect();
+                op.result(&kinds).unwrap_or_else(|| panic!("{op:?} on {kinds:?}"))
+            })),
             other => other,
         },
-        Exp::Partial(..) => Type::F64,
+        // The floats among the operands have the type of the result.
+        Exp::Partial(op, _, operands) => {
+            operands.iter().map(of).find(Type::has_float).unwrap_or_else(|| panic!("a partial of {op:?} has no float operand"))
+        }
         Exp::Index(array, keys, _) => of(array).without_axes(keys.len()).expect("at most one index per axis"),
         Exp::Singleton(keys, value, _) => keys.iter().rev().fold(of(value), |ty, (_, size)| ty.with_axis(size)),
         Exp::For(_, size, body) => of(body).with_axis(size),

@@ -111,7 +111,9 @@ impl Pairing<'_> {
     fn exps(&mut self, x: &Exp, y: &Exp) -> Result<(), String> {
         let same = match (x, y) {
             (Exp::Var(v), Exp::Var(w)) => self.vars(*v, *w),
-            (Exp::Lit(Lit::F64(a)), Exp::Lit(Lit::F64(b))) if a.is_nan() && b.is_nan() => true,
+            (Exp::Lit(a), Exp::Lit(b)) if a.as_float().is_some_and(f64::is_nan) && a.scalar() == b.scalar() => {
+                b.as_float().is_some_and(f64::is_nan)
+            }
             (Exp::Lit(a), Exp::Lit(b)) => a == b,
             (Exp::Op(a, xs), Exp::Op(b, ys)) => a == b && self.lists(xs, ys)?,
             (Exp::Partial(a, j, xs), Exp::Partial(b, k, ys)) => a == b && j == k && self.lists(xs, ys)?,

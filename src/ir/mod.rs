@@ -28,6 +28,7 @@ pub mod equal;
 pub mod print;
 pub mod traverse;
 pub mod verify;
+pub mod widen;
 
 use crate::diagnostic::Span;
 pub use crate::scalar::Op;
@@ -68,6 +69,19 @@ pub enum Reduction {
     ArgMin,
     Any,
     All,
+}
+
+impl Reduction {
+    /// What a reduction of nothing is; `argmax` and `argmin` compare their first element with it.
+    pub fn neutral(self, scalar: Scalar) -> Lit {
+        match self {
+            Reduction::Prod => Lit::one(scalar),
+            Reduction::Max | Reduction::ArgMax => Lit::lowest(scalar),
+            Reduction::Min | Reduction::ArgMin => Lit::highest(scalar),
+            Reduction::Any => Lit::Bool(false),
+            Reduction::All => Lit::Bool(true),
+        }
+    }
 }
 
 /// `index in lo..hi`, empty where `hi <= lo`.

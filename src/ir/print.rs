@@ -7,8 +7,11 @@
 //!   `let` that names it, else as `(e : T)`.
 //! * A bracket guards the whole chain of `*` and `/` it stands in, so `Guard(p, a * b)` is `[p] * a * b`, and a guard
 //!   that is a mere factor is set apart: `a * ([p] * b)`, `([p] * a : f64) * b`.
+//! * Literals that are no `f64` or `i64` have their type from the context, from an operand beside them, or ascribed
+//!   (`literals.rs`).
 //! * Derived functions have no text of their own; a call of one is `vjp(f, (x, y), seed, wrt = x)`.
 
+mod literals;
 mod names;
 mod ranges;
 mod spelling;
@@ -16,6 +19,7 @@ mod spelling;
 use super::build::{exp_size, size_exp, type_of};
 use super::*;
 use crate::layout::*;
+use literals::{is_negative, is_one, literal, unsaid};
 use names::Names;
 use spelling::{infix, level};
 
@@ -178,7 +182,8 @@ impl<'a> Printer<'a> {
             Exp::Update(array, keys, value, _) => {
                 let array = self.exp(array, level::POSTFIX, Place::Followed, None);
                 let keys = list("[", self.all(keys), "]");
-                let value = self.exp(value, level::ADD, place, None);
+                let want = self.said(value);
+                let value = self.exp(value, level::ADD, place, want.as_ref());
                 group(concat([array, text(" with "), keys, text(" ="), nest(concat([Doc::Line, value]))]))
             }
             Exp::Guard(p, e) => {
@@ -194,6 +199,8 @@ impl<'a> Printer<'a> {
             }
             Exp::If(p, a, b) => {
                 let p = self.any(p);
+                let beside = if want.is_none() { self.beside([&**a, &**b]) } else { None };
+                let want = want.or(beside.as_ref());
                 let a = self.exp(a, level::ANY, Place::Last, want);
                 let b = self.exp(b, level::ANY, place, want);
                 let then = concat([text("if "), p, text(" then"), nest(concat([Doc::Line, a]))]);
@@ -225,7 +232,13 @@ impl<'a> Printer<'a> {
                 list("(", parts, ")")
             }
             Exp::Array(items) => {
-                let array = list("[", self.all(items), "]");
+                let known = want.is_some() || items.iter().any(|e| unsaid(e).is_none());
+                let item = |me: &mut Self, e: &Exp| {
+                    let want = if known { me.said(e) } else { None };
+                    me.exp(e, level::ANY, Place::Last, want.as_ref())
+                };
+                let items_shown = items.iter().map(|e| item(self, e)).collect();
+                let array = list("[", items_shown, "]");
                 // `[p]` alone would be an Iverson bracket.
                 match items.as_slice() {
                     [one] if self.annotate && type_of(self.program, one) == Type::BOOL => {
@@ -246,37 +259,73 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// The type of an expression that is made of literals, where the context says it to a reader.
+    fn said(&self, exp: &Exp) -> Option<Type> {
+        (self.annotate && unsaid(exp).is_some()).then(|| type_of(self.program, exp))
+    }
+
+    /// The type that one of several scalars of one type gives to those of them that are made of literals.
+    fn beside<'e>(&self, exps: impl IntoIterator<Item = &'e Exp> + Clone) -> Option<Type> {
+        let scalar = exps.clone().into_iter().find_map(unsaid).filter(|_| self.annotate)?;
+        let ty = Type::Scalar(scalar);
+        exps.into_iter().any(|e| unsaid(e).is_none() && type_of(self.program, e) == ty).then_some(ty)
+    }
+
+    /// What a reader wants of the operands that are made of literals: the type of another operand, or of the result.
+    fn operand_type(&self, op: Op, args: &[Exp], want: Option<&Type>) -> Option<Type> {
+        if op.is_conversion() || !self.annotate {
+            return None;
+        }
+        let scalar = args.iter().find_map(unsaid)?;
+        // An exponent that is an integer says nothing of its base, nor is it said by it.
+        if op == Op::Pow && scalar.is_integer() && unsaid(&args[0]).is_none() {
+            return None;
+        }
+        match want {
+            Some(ty) if *ty == Type::Scalar(scalar) => Some(ty.clone()),
+            _ => self.beside(args),
+        }
+    }
+
     fn operation(&mut self, op: Op, args: &[Exp], place: Place, want: Option<&Type>) -> Doc {
+        let operand = self.operand_type(op, args, want);
+        let operand = operand.as_ref();
         match (op, args) {
             (Op::Add | Op::Sub, [_, _]) => {
                 let mut terms = vec![];
-                self.terms(op, args, place, want, &mut terms);
+                self.terms(op, args, place, want.or(operand), &mut terms);
                 chain(terms)
             }
             (Op::Mul | Op::Div, [_, _]) => {
                 let mut factors = vec![];
-                self.product(op, args, level::MUL, place, None, &mut factors);
+                self.product(op, args, level::MUL, place, operand, &mut factors);
                 chain(factors)
             }
             (Op::Neg, [Exp::Lit(lit)]) if !is_negative(*lit) => {
                 // `-2.0` is a literal.
                 text(format!("-({} : {})", literal(*lit), lit.scalar().name()))
             }
-            (Op::Neg, [a]) => concat([text("-"), self.exp(a, level::POW, place, None)]),
+            (Op::Neg, [a]) => concat([text("-"), self.exp(a, level::POW, place, operand)]),
             (Op::Not, [a]) => concat([text("not "), self.exp(a, level::NOT, place, None)]),
             (_, args) => match (infix(op), args) {
                 (Some(infix), [a, b]) => {
-                    let a = self.exp(a, infix.left, Place::Followed, None);
-                    let b = self.exp(b, infix.right, place, None);
+                    let right = if op == Op::Pow { self.operand_type(op, args, None).filter(Type::has_float) } else { operand.cloned() };
+                    let a = self.exp(a, infix.left, Place::Followed, operand);
+                    let b = self.exp(b, infix.right, place, right.as_ref());
                     group(concat([a, nest(concat([Doc::Line, text(format!("{} ", infix.symbol)), b]))]))
                 }
-                _ => list(&format!("{}(", op.name()), self.all(args), ")"),
+                _ => {
+                    let args = args.iter().map(|e| self.exp(e, level::ANY, Place::Last, operand)).collect();
+                    list(&format!("{}(", op.name()), args, ")")
+                }
             },
         }
     }
 
     /// The terms of a chain of `+` and `-`, each with what stands before it.
     fn terms(&mut self, op: Op, args: &[Exp], place: Place, want: Option<&Type>, out: &mut Vec<(&'static str, Doc)>) {
+        let operand = if want.is_none() { self.operand_type(op, args, None) } else { None };
+        let want = want.or(operand.as_ref());
         match &args[0] {
             Exp::Op(inner @ (Op::Add | Op::Sub), more) if more.len() == 2 => self.terms(*inner, more, Place::Followed, want, out),
             first => out.push(("", self.exp(first, level::ADD, Place::Followed, want))),
@@ -293,12 +342,14 @@ impl<'a> Printer<'a> {
         }
     }
     fn product(&mut self, op: Op, args: &[Exp], first: u8, place: Place, want: Option<&Type>, out: &mut Vec<(&'static str, Doc)>) {
+        let operand = self.operand_type(op, args, want);
+        let (want, second) = (want.or(operand.as_ref()), operand.as_ref().or(want.filter(|_| unsaid(&args[1]).is_some())));
         match &args[0] {
             guard @ Exp::Guard(..) if self.annotate => out.push(("", self.ascribed(guard))),
             other => self.factors(other, first, Place::Followed, want, out),
         }
         let symbol = if op == Op::Mul { "* " } else { "/ " };
-        out.push((symbol, self.exp(&args[1], level::UNARY, place, None)));
+        out.push((symbol, self.exp(&args[1], level::UNARY, place, second)));
     }
 
     /// Nested binders of one kind under one word.
@@ -395,7 +446,7 @@ impl<'a> Printer<'a> {
     fn call(&mut self, id: FunctionId, args: &[Exp]) -> Doc {
         let f = self.program.function(id);
         let Body::Derived { mode, of, wrt } = &f.body else {
-            return list(&format!("{}(", f.name), self.all(args), ")");
+            return list(&format!("{}(", f.name), self.arguments(args), ")");
         };
         let count = self.program.function(*of).params.len().min(args.len());
         let (params, extra) = args.split_at(count);
@@ -406,10 +457,17 @@ impl<'a> Printer<'a> {
 
     /// One argument bare, several as a tuple.
     fn packed(&mut self, args: &[Exp]) -> Doc {
-        match args {
-            [one] => self.any(one),
-            _ => list("(", self.all(args), ")"),
-        }
+        let mut shown = self.arguments(args);
+        if shown.len() == 1 { shown.remove(0) } else { list("(", shown, ")") }
+    }
+
+    /// The parameters say the types of literals.
+    fn arguments(&mut self, args: &[Exp]) -> Vec<Doc> {
+        let shown = args.iter().map(|e| {
+            let want = self.said(e);
+            self.exp(e, level::ANY, Place::Last, want.as_ref())
+        });
+        shown.collect()
     }
 
     fn function_name(&mut self, id: FunctionId) -> Doc {
@@ -482,44 +540,23 @@ fn strength(exp: &Exp) -> (u8, bool) {
     }
 }
 
-/// Whether a reader needs the expression's type from the context: a singleton whose sizes nothing else says.
+/// Whether a reader needs the expression's type from the context.
 fn needs_type(exp: &Exp) -> bool {
+    let parts = if let Exp::Tuple(parts) = exp { parts.as_slice() } else { &[] };
+    needs_shape(exp) || unsaid(exp).is_some() || parts.iter().any(needs_type)
+}
+
+/// Whether there is a singleton whose sizes nothing else says.
+fn needs_shape(exp: &Exp) -> bool {
     match exp {
         Exp::Singleton(..) => true,
         Exp::Var(_) | Exp::Lit(_) | Exp::Partial(..) | Exp::Index(..) | Exp::Reduce(..) | Exp::Array(_) | Exp::Call(..) => false,
         // The state's type is written on the start and on the step themselves.
         Exp::History(_) | Exp::Loop(_) | Exp::Update(..) => false,
-        Exp::Op(op, args) => *op == Op::Add && args.iter().any(needs_type),
-        Exp::For(_, _, body) | Exp::Sum(_, body) | Exp::Guard(_, body) | Exp::Let(_, _, body) => needs_type(body),
-        Exp::If(_, a, b) => needs_type(a) || needs_type(b),
-        Exp::Tuple(parts) => parts.iter().any(needs_type),
-    }
-}
-
-fn is_one(lit: Lit) -> bool {
-    match lit {
-        Lit::F64(x) => x == 1.0,
-        Lit::I64(x) => x == 1,
-        Lit::Bool(_) => false,
-    }
-}
-
-fn is_negative(lit: Lit) -> bool {
-    match lit {
-        Lit::F64(x) => x.is_sign_negative() && !x.is_nan(),
-        Lit::I64(x) => x < 0,
-        Lit::Bool(_) => false,
-    }
-}
-
-fn literal(lit: Lit) -> String {
-    match lit {
-        Lit::F64(x) if x.is_nan() => "nan".to_string(),
-        Lit::F64(x) if x.is_infinite() => if x > 0.0 { "infinity" } else { "-infinity" }.to_string(),
-        // The shortest digits that read back to the same number, always with a point or an exponent.
-        Lit::F64(x) => format!("{x:?}"),
-        Lit::I64(x) => x.to_string(),
-        Lit::Bool(x) => x.to_string(),
+        Exp::Op(op, args) => *op == Op::Add && args.iter().any(needs_shape),
+        Exp::For(_, _, body) | Exp::Sum(_, body) | Exp::Guard(_, body) | Exp::Let(_, _, body) => needs_shape(body),
+        Exp::If(_, a, b) => needs_shape(a) || needs_shape(b),
+        Exp::Tuple(parts) => parts.iter().any(needs_shape),
     }
 }
 

@@ -208,7 +208,7 @@ impl Verifier<'_> {
             Exp::Partial(op, k, operands) => {
                 let kinds = operands.iter().map(|e| self.scalar(e)).collect::<Result<Vec<_>, _>>()?;
                 match op.partial_of(*k, &kinds) {
-                    Some(_) => Ok(Type::F64),
+                    Some((result, _)) => Ok(Type::Scalar(result)),
                     None => Err(format!("{} is a partial derivative on {kinds:?}", self.shown(exp))),
                 }
             }
@@ -248,7 +248,7 @@ impl Verifier<'_> {
             }
             Exp::Reduce(kind, range, body) => {
                 let ty = self.ranged(exp, range, body)?;
-                let number = ty == Type::F64 || ty == Type::I64;
+                let number = matches!(ty, Type::Scalar(s) if s.is_number());
                 match kind {
                     Reduction::Prod | Reduction::Max | Reduction::Min if number => Ok(ty),
                     Reduction::ArgMax | Reduction::ArgMin if number => Ok(Type::I64),

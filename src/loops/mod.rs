@@ -262,8 +262,9 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     pub buffer: Buffer,
-    /// A name for the reader: the shape as in the source.
     pub scalar: Scalar,
+    /// The number of axes; of a scalar none.
+    pub rank: usize,
 }
 
 impl Kernel {
@@ -307,7 +308,10 @@ impl Kernel {
                 let kinds: Vec<Scalar> = args.iter().map(|a| self.scalar_of(a)).collect();
                 op.result(&kinds).unwrap_or_else(|| panic!("loops: {op:?} on {kinds:?}"))
             }
-            Expr::Partial(..) => Scalar::F64,
+            Expr::Partial(op, k, args) => {
+                let kinds: Vec<Scalar> = args.iter().map(|a| self.scalar_of(a)).collect();
+                op.partial_of(*k, &kinds).unwrap_or_else(|| panic!("loops: partial {k} of {op:?} on {kinds:?}")).0
+            }
             Expr::Select(_, a, _) => self.scalar_of(a),
         }
     }

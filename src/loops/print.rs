@@ -34,9 +34,7 @@ fn list(kernel: &Kernel, es: &[Expr]) -> String {
 
 pub fn expr(kernel: &Kernel, e: &Expr) -> String {
     match e {
-        Expr::Lit(Lit::F64(x)) => format!("{x:?}"),
-        Expr::Lit(Lit::I64(x)) => format!("{x}"),
-        Expr::Lit(Lit::Bool(x)) => format!("{x}"),
+        Expr::Lit(lit) => lit.digits(),
         Expr::Local(l) => local(kernel, *l),
         Expr::Load(b, offset) => format!("{}[{}]", buffer(kernel, *b), expr(kernel, offset)),
         Expr::Op(op, args) => match (op.infix(), args.as_slice()) {

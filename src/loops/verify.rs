@@ -125,7 +125,11 @@ impl Verifier<'_> {
                     [&m.offset, &m.row_stride, &m.column_stride].into_iter().try_for_each(|e| self.typed(e, Scalar::I64))?;
                 }
                 [&g.rows, &g.columns, &g.depth].into_iter().try_for_each(|e| self.typed(e, Scalar::I64))?;
-                self.typed(&g.scale, Scalar::F64)?;
+                let scalar = self.kernel.buffer(g.dest.buffer).scalar;
+                if !scalar.is_float() || [&g.left, &g.right].iter().any(|m| self.kernel.buffer(m.buffer).scalar != scalar) {
+                    return Err("a matrix product is of floats of one type".to_string());
+                }
+                self.typed(&g.scale, scalar)?;
                 self.block(&g.otherwise)
             }
         }

@@ -194,13 +194,14 @@ impl Lowering<'_> {
     fn matrix_product(&mut self, nest: &Nest) -> bool {
         let mut operands = vec![];
         let mut scales = vec![];
-        if !factors(nest.body, &nest.binders, &mut operands, &mut scales) {
+        let scalar = self.kernel.buffer(nest.dest.buffer).scalar;
+        if !scalar.is_float() || !factors(nest.body, scalar, &nest.binders, &mut operands, &mut scales) {
             return false;
         }
         let [a, b] = operands.as_slice() else { return false };
         let read = |e: &Exp| nest.reads.iter().find(|r| r.whole == *e);
         let (Some(a), Some(b)) = (read(a), read(b)) else { return false };
-        if [a, b].iter().any(|r| self.kernel.buffer(r.view.buffer).scalar != Scalar::F64) {
+        if [a, b].iter().any(|r| self.kernel.buffer(r.view.buffer).scalar != scalar) {
             return false;
         }
         // Strides must be the same everywhere in the nest.
@@ -263,10 +264,11 @@ impl Lowering<'_> {
         let left = matrix(self, &plan.a.view, &plan.a.offset, row, depth);
         let right = matrix(self, &plan.b.view, &plan.b.offset, depth, column);
         let [rows, columns, depth_count] = [row, column, depth].map(|b| self.extent(&b.hi.sub(&b.lo)));
-        let mut scale = Expr::Lit(Lit::F64(1.0));
+        let one = Expr::Lit(Lit::one(self.kernel.buffer(nest.dest.buffer).scalar));
+        let mut scale = one.clone();
         for factor in plan.scales {
             let value = self.value(factor);
-            scale = if scale == Expr::Lit(Lit::F64(1.0)) { value } else { Expr::Op(Op::Mul, vec![scale, value]) };
+            scale = if scale == one { value } else { Expr::Op(Op::Mul, vec![scale, value]) };
         }
         let (otherwise, ()) = self.nested(|l| l.small_product(nest, plan, place));
         let accumulate = plan.accumulate;
@@ -370,16 +372,16 @@ fn step(size: &Size, var: Var) -> Size {
 }
 
 /// The factors of a product of floats: those that vary in the nest, which must be reads, and those that do not.
-fn factors(e: &Exp, binders: &[Binder], operands: &mut Vec<Exp>, scales: &mut Vec<Exp>) -> bool {
+fn factors(e: &Exp, scalar: Scalar, binders: &[Binder], operands: &mut Vec<Exp>, scales: &mut Vec<Exp>) -> bool {
     if binders.iter().all(|b| !e.mentions(b.var)) {
         scales.push(e.clone());
         return true;
     }
     match e {
-        Exp::Op(Op::Mul, args) => args.iter().all(|a| factors(a, binders, operands, scales)),
+        Exp::Op(Op::Mul, args) => args.iter().all(|a| factors(a, scalar, binders, operands, scales)),
         Exp::Op(Op::Neg, args) => {
-            scales.push(build::f64(-1.0));
-            factors(&args[0], binders, operands, scales)
+            scales.push(build::float(scalar, -1.0));
+            factors(&args[0], scalar, binders, operands, scales)
         }
         Exp::Index(..) => {
             operands.push(e.clone());

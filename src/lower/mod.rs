@@ -152,15 +152,15 @@ impl<'a> Lowering<'a> {
     }
 
     fn output(&mut self, name: &str, ty: &Type) -> Dest {
-        let mut leaf = |scalar: Scalar| {
+        let mut leaf = |scalar: Scalar, rank: usize| {
             let home = Home::Output(self.kernel.outputs.len());
             let buffer = self.kernel.fresh_buffer(name, scalar, home);
-            self.kernel.outputs.push(Output { buffer, scalar });
+            self.kernel.outputs.push(Output { buffer, scalar, rank });
             buffer
         };
         match ty {
-            Type::Scalar(s) => Dest::Scalar(Target::Place(leaf(*s), Expr::int(0))),
-            Type::Array(shape, s) => Dest::Array(View { buffer: leaf(*s), offset: Expr::int(0), shape: shape.clone() }),
+            Type::Scalar(s) => Dest::Scalar(Target::Place(leaf(*s, 0), Expr::int(0))),
+            Type::Array(shape, s) => Dest::Array(View { buffer: leaf(*s, shape.len()), offset: Expr::int(0), shape: shape.clone() }),
             Type::Tuple(parts) => Dest::Tuple(parts.iter().enumerate().map(|(k, t)| self.output(&format!("{name}_{k}"), t)).collect()),
         }
     }

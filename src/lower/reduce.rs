@@ -21,7 +21,7 @@ impl Lowering<'_> {
             Reduction::ArgMin => return self.best_place(range, body, scalar, Op::Lt, kind),
         };
         let result = self.kernel.fresh_local(name(kind), scalar);
-        self.emit(Stmt::Var(result, Expr::Lit(neutral(kind, scalar))));
+        self.emit(Stmt::Var(result, Expr::Lit(kind.neutral(scalar))));
         self.loop_over(range, Order::Reduction(vec![(result, combine)]), |l, _| {
             let element = l.value(body);
             l.emit(Stmt::Set(Target::Local(result), Expr::Op(op, vec![Expr::Local(result), element])));
@@ -43,7 +43,7 @@ impl Lowering<'_> {
         }
         let best = self.kernel.fresh_local("best", scalar);
         let at = self.kernel.fresh_local("at", Scalar::I64);
-        self.emit(Stmt::Var(best, Expr::Lit(neutral(kind, scalar))));
+        self.emit(Stmt::Var(best, Expr::Lit(kind.neutral(scalar))));
         self.emit(Stmt::Var(at, lo.clone()));
         let index = self.kernel.fresh_local(self.vars.name(range.index), Scalar::I64);
         self.env.insert(range.index, Val::Scalar(Expr::Local(index)));
@@ -76,18 +76,5 @@ fn name(kind: Reduction) -> &'static str {
         Reduction::Min | Reduction::ArgMin => "minimum",
         Reduction::Any => "any",
         Reduction::All => "all",
-    }
-}
-
-fn neutral(kind: Reduction, scalar: Scalar) -> Lit {
-    match (kind, scalar) {
-        (Reduction::Prod, Scalar::F64) => Lit::F64(1.0),
-        (Reduction::Prod, _) => Lit::I64(1),
-        (Reduction::Max | Reduction::ArgMax, Scalar::F64) => Lit::F64(f64::NEG_INFINITY),
-        (Reduction::Max | Reduction::ArgMax, _) => Lit::I64(i64::MIN),
-        (Reduction::Min | Reduction::ArgMin, Scalar::F64) => Lit::F64(f64::INFINITY),
-        (Reduction::Min | Reduction::ArgMin, _) => Lit::I64(i64::MAX),
-        (Reduction::Any, _) => Lit::Bool(false),
-        (Reduction::All, _) => Lit::Bool(true),
     }
 }

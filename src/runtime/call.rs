@@ -25,7 +25,8 @@ struct Context {
     site: i32,
     a: i64,
     b: i64,
-    gemm: Option<Gemm>,
+    gemm: Option<Gemm<f64>>,
+    gemm32: Option<Gemm<f32>>,
     additions: i64,
     multiplications: i64,
     calls: i64,
@@ -33,7 +34,7 @@ struct Context {
 
 type Entry = unsafe extern "C" fn(*const i64, *const *const c_void, *const *mut c_void, *mut c_void, *mut Context) -> i32;
 type Work = unsafe extern "C" fn(*const i64, *const *const c_void) -> i64;
-type Gemm = extern "C" fn(i64, i64, i64, *mut f64, i64, i64, *const f64, i64, i64, *const f64, i64, i64, f64, i32, i32);
+type Gemm<T> = extern "C" fn(i64, i64, i64, *mut T, i64, i64, *const T, i64, i64, *const T, i64, i64, T, i32, i32);
 
 const NO_MEMORY: i32 = 100;
 
@@ -127,7 +128,8 @@ impl Compiled {
             site: -1,
             a: 0,
             b: 0,
-            gemm: Some(gemm),
+            gemm: Some(gemm::<f64>),
+            gemm32: Some(gemm::<f32>),
             additions: 0,
             multiplications: 0,
             calls: 0,
@@ -200,11 +202,15 @@ impl Drop for Workspace {
 fn input_leaves(value: &Value, out: &mut Vec<*const c_void>) {
     match value {
         Value::Scalar(Lit::F64(x)) => out.push((x as *const f64).cast()),
+        Value::Scalar(Lit::F32(x)) => out.push((x as *const f32).cast()),
         Value::Scalar(Lit::I64(x)) => out.push((x as *const i64).cast()),
+        Value::Scalar(Lit::I32(x)) => out.push((x as *const i32).cast()),
         Value::Scalar(Lit::Bool(x)) => out.push((x as *const bool).cast()),
         Value::Array(a) => out.push(match &a.data {
             Data::F64(v) => v.as_ptr().cast(),
+            Data::F32(v) => v.as_ptr().cast(),
             Data::I64(v) => v.as_ptr().cast(),
+            Data::I32(v) => v.as_ptr().cast(),
             Data::Bool(v) => v.as_ptr().cast(),
         }),
         Value::Tuple(parts) => parts.iter().for_each(|p| input_leaves(p, out)),
@@ -213,11 +219,15 @@ fn input_leaves(value: &Value, out: &mut Vec<*const c_void>) {
 fn output_leaves(value: &mut Value, out: &mut Vec<*mut c_void>) {
     match value {
         Value::Scalar(Lit::F64(x)) => out.push((x as *mut f64).cast()),
+        Value::Scalar(Lit::F32(x)) => out.push((x as *mut f32).cast()),
         Value::Scalar(Lit::I64(x)) => out.push((x as *mut i64).cast()),
+        Value::Scalar(Lit::I32(x)) => out.push((x as *mut i32).cast()),
         Value::Scalar(Lit::Bool(x)) => out.push((x as *mut bool).cast()),
         Value::Array(a) => out.push(match &mut a.data {
             Data::F64(v) => v.as_mut_ptr().cast(),
+            Data::F32(v) => v.as_mut_ptr().cast(),
             Data::I64(v) => v.as_mut_ptr().cast(),
+            Data::I32(v) => v.as_mut_ptr().cast(),
             Data::Bool(v) => v.as_mut_ptr().cast(),
         }),
         Value::Tuple(parts) => parts.iter_mut().for_each(|p| output_leaves(p, out)),
@@ -240,20 +250,20 @@ fn fits(value: &Value, ty: &Type, evaluate: &Evaluate) -> bool {
 }
 
 /// The matrix product of large contractions.
-extern "C" fn gemm(
+extern "C" fn gemm<T: Float>(
     rows: i64,
     columns: i64,
     depth: i64,
-    dest: *mut f64,
+    dest: *mut T,
     dest_row: i64,
     dest_column: i64,
-    left: *const f64,
+    left: *const T,
     left_row: i64,
     left_column: i64,
-    right: *const f64,
+    right: *const T,
     right_row: i64,
     right_column: i64,
-    scale: f64,
+    scale: T,
     accumulate: i32,
     threads: i32,
 ) {
@@ -274,7 +284,7 @@ extern "C" fn gemm(
             right,
             right_column as isize,
             right_row as isize,
-            1.0,
+            T::ONE,
             scale,
             false,
             false,
@@ -282,4 +292,15 @@ extern "C" fn gemm(
             parallelism,
         )
     }
+}
+
+/// The floats that there are matrix products of.
+trait Float: 'static {
+    const ONE: Self;
+}
+impl Float for f64 {
+    const ONE: f64 = 1.0;
+}
+impl Float for f32 {
+    const ONE: f32 = 1.0;
 }

@@ -18,8 +18,8 @@ pub enum Formula {
     Y,
     /// Its result.
     R,
-    Const(f64),
-    Int(i64),
+    /// As it is written in a row it is an `f64` or an `i64`; `at` gives it the type of a case.
+    Lit(Lit),
     Apply(Op, Vec<Formula>),
     If(Box<Formula>, Box<Formula>, Box<Formula>),
 }
@@ -52,7 +52,7 @@ impl Formula {
             Formula::X => Uses { x: true, ..Uses::default() },
             Formula::Y => Uses { y: true, ..Uses::default() },
             Formula::R => Uses { r: true, ..Uses::default() },
-            Formula::Const(_) | Formula::Int(_) => Uses::default(),
+            Formula::Lit(_) => Uses::default(),
             Formula::Apply(_, args) => args.iter().fold(Uses::default(), |u, a| u.or(a.uses())),
             Formula::If(p, a, b) => p.uses().or(a.uses()).or(b.uses()),
         }
@@ -61,7 +61,7 @@ impl Formula {
     /// The number of operations, branches included. Formulas of none are operands or constants.
     pub fn op_count(&self) -> usize {
         match self {
-            Formula::X | Formula::Y | Formula::R | Formula::Const(_) | Formula::Int(_) => 0,
+            Formula::X | Formula::Y | Formula::R | Formula::Lit(_) => 0,
             Formula::Apply(_, args) => 1 + args.iter().map(Formula::op_count).sum::<usize>(),
             Formula::If(p, a, b) => 1 + p.op_count() + a.op_count() + b.op_count(),
         }
@@ -83,8 +83,7 @@ impl Formula {
             Formula::X => x.expect("a formula of x has x"),
             Formula::Y => y.expect("a formula of y has y"),
             Formula::R => r.expect("a formula of r has r"),
-            Formula::Const(c) => Lit::F64(*c),
-            Formula::Int(c) => Lit::I64(*c),
+            Formula::Lit(lit) => *lit,
             Formula::Apply(op, args) => {
                 let args = args.iter().map(|a| a.eval_at(x, y, r)).collect::<Result<Vec<_>, _>>()?;
                 op.eval(&args)?
@@ -97,18 +96,21 @@ impl Formula {
         })
     }
 
-    /// The scalar type, where `x` and `y` have these types (`r` is a float: only such operations have partials).
-    pub fn scalar(&self, args: &[Scalar]) -> Scalar {
+    /// The formula for a case of other types: literals and conversions are of its float and its integer type.
+    pub(super) fn at(&self, float: Scalar, integer: Scalar) -> Formula {
         match self {
-            Formula::X => args[0],
-            Formula::Y => args[1],
-            Formula::R | Formula::Const(_) => Scalar::F64,
-            Formula::Int(_) => Scalar::I64,
-            Formula::Apply(op, parts) => {
-                let kinds: Vec<Scalar> = parts.iter().map(|p| p.scalar(args)).collect();
-                op.result(&kinds).unwrap_or_else(|| panic!("a formula applies {op:?} to {kinds:?}"))
+            Formula::X | Formula::Y | Formula::R => self.clone(),
+            Formula::Lit(Lit::F64(c)) => Formula::Lit(Lit::float(float, *c)),
+            Formula::Lit(Lit::I64(c)) => Formula::Lit(Lit::integer(integer, *c)),
+            Formula::Lit(_) => self.clone(),
+            Formula::Apply(op, args) => {
+                let op = if *op == Op::ToF64 { Op::conversion(float).unwrap_or(*op) } else { *op };
+                Formula::Apply(op, args.iter().map(|a| a.at(float, integer)).collect())
             }
-            Formula::If(_, a, _) => a.scalar(args),
+            Formula::If(p, a, b) => {
+                let at = |f: &Formula| Box::new(f.at(float, integer));
+                Formula::If(at(p), at(a), at(b))
+            }
         }
     }
 }
@@ -129,7 +131,7 @@ pub fn r() -> Formula {
     Formula::R
 }
 pub fn one() -> Formula {
-    Formula::Const(1.0)
+    Formula::Lit(Lit::F64(1.0))
 }
 pub fn when(p: Formula, a: impl Into<Formula>, b: impl Into<Formula>) -> Formula {
     Formula::If(Box::new(p), Box::new(a.into()), Box::new(b.into()))
@@ -140,12 +142,12 @@ pub fn apply<const N: usize>(op: Op, args: [Formula; N]) -> Formula {
 
 impl From<f64> for Formula {
     fn from(value: f64) -> Formula {
-        Formula::Const(value)
+        Formula::Lit(Lit::F64(value))
     }
 }
 impl From<i64> for Formula {
     fn from(value: i64) -> Formula {
-        Formula::Int(value)
+        Formula::Lit(Lit::I64(value))
     }
 }
 

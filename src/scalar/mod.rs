@@ -74,7 +74,9 @@ pub enum Op {
     Not,
     // conversions
     ToF64,
+    ToF32,
     ToI64,
+    ToI32,
 }
 
 /// How an operation is written.
@@ -121,7 +123,9 @@ struct Row {
 /// An operation on arguments of certain types.
 pub struct Case {
     value: Value,
-    c: &'static str,
+    args: Vec<Scalar>,
+    result: Scalar,
+    c: String,
     cost: CostClass,
     /// One per argument; empty where no argument has a derivative.
     partials: Vec<Option<Formula>>,
@@ -129,7 +133,10 @@ pub struct Case {
     samples: Vec<(f64, f64)>,
 }
 
-/// The value of an operation, by the types of its arguments and result.
+/// The value of an operation, by the kinds of its arguments and result. It is computed in `f64` and `i64`, and then
+/// rounded or wrapped to the result's type: `+ - * /` and `sqrt` of `f32` are so rounded once, since an `f64` has more
+/// than twice their digits, and other functions are as near as `f64` has them; integer arithmetic is right modulo the
+/// range of any type.
 #[derive(Clone, Copy)]
 enum Value {
     Float1(fn(f64) -> f64),
@@ -139,67 +146,66 @@ enum Value {
     Int1(fn(i64) -> i64),
     Int2(fn(i64, i64) -> i64),
     TryInt2(fn(i64, i64) -> Result<i64, Fault>),
+    /// An integer to the power of an integer of any type.
+    TryIntPower(fn(i64, i64) -> Result<i64, Fault>),
     FloatTest(fn(f64, f64) -> bool),
     IntTest(fn(i64, i64) -> bool),
     BoolTest(fn(bool, bool) -> bool),
     Bool1(fn(bool) -> bool),
-    IntToFloat(fn(i64) -> f64),
-    BoolToFloat(fn(bool) -> f64),
-    TryFloatToInt(fn(f64) -> Result<i64, Fault>),
-    BoolToInt(fn(bool) -> i64),
+    /// From any type, rounding once.
+    Convert,
 }
 
 impl Value {
-    fn signature(self) -> (&'static [Scalar], Scalar) {
+    /// The types of the arguments and the result in every width; `target` is what a conversion converts to.
+    fn signatures(self, target: Scalar) -> Vec<(Vec<Scalar>, Scalar)> {
         use Scalar::*;
+        let (floats, ints) = ([F64, F32], [I64, I32]);
+        let pairs = |a: [Scalar; 2], b: [Scalar; 2]| a.into_iter().flat_map(move |a| b.into_iter().map(move |b| (a, b)));
         match self {
-            Value::Float1(_) => (&[F64], F64),
-            Value::Float2(_) => (&[F64, F64], F64),
-            Value::FloatInt(_) => (&[F64, I64], F64),
-            Value::IntFloat(_) => (&[I64, F64], F64),
-            Value::Int1(_) => (&[I64], I64),
-            Value::Int2(_) | Value::TryInt2(_) => (&[I64, I64], I64),
-            Value::FloatTest(_) => (&[F64, F64], Bool),
-            Value::IntTest(_) => (&[I64, I64], Bool),
-            Value::BoolTest(_) => (&[Bool, Bool], Bool),
-            Value::Bool1(_) => (&[Bool], Bool),
-            Value::IntToFloat(_) => (&[I64], F64),
-            Value::BoolToFloat(_) => (&[Bool], F64),
-            Value::TryFloatToInt(_) => (&[F64], I64),
-            Value::BoolToInt(_) => (&[Bool], I64),
+            Value::Float1(_) => floats.map(|f| (vec![f], f)).into(),
+            Value::Float2(_) => floats.map(|f| (vec![f, f], f)).into(),
+            Value::FloatInt(_) => pairs(floats, ints).map(|(f, i)| (vec![f, i], f)).collect(),
+            Value::IntFloat(_) => pairs(ints, floats).map(|(i, f)| (vec![i, f], f)).collect(),
+            Value::Int1(_) => ints.map(|i| (vec![i], i)).into(),
+            Value::Int2(_) | Value::TryInt2(_) => ints.map(|i| (vec![i, i], i)).into(),
+            Value::TryIntPower(_) => pairs(ints, ints).map(|(i, k)| (vec![i, k], i)).collect(),
+            Value::FloatTest(_) => floats.map(|f| (vec![f, f], Bool)).into(),
+            Value::IntTest(_) => ints.map(|i| (vec![i, i], Bool)).into(),
+            Value::BoolTest(_) => vec![(vec![Bool, Bool], Bool)],
+            Value::Bool1(_) => vec![(vec![Bool], Bool)],
+            Value::Convert => Scalar::ALL.map(|from| (vec![from], target)).into(),
         }
     }
 
-    /// `None` where the arguments are of other types.
-    fn apply(self, args: &[Lit]) -> Option<Result<Lit, Fault>> {
-        use Lit::*;
-        Some(Ok(match (self, args) {
-            (Value::Float1(f), [F64(x)]) => F64(f(*x)),
-            (Value::Float2(f), [F64(x), F64(y)]) => F64(f(*x, *y)),
-            (Value::FloatInt(f), [F64(x), I64(y)]) => F64(f(*x, *y)),
-            (Value::IntFloat(f), [I64(x), F64(y)]) => F64(f(*x, *y)),
-            (Value::Int1(f), [I64(x)]) => I64(f(*x)),
-            (Value::Int2(f), [I64(x), I64(y)]) => I64(f(*x, *y)),
-            (Value::TryInt2(f), [I64(x), I64(y)]) => return Some(f(*x, *y).map(I64)),
-            (Value::FloatTest(f), [F64(x), F64(y)]) => Bool(f(*x, *y)),
-            (Value::IntTest(f), [I64(x), I64(y)]) => Bool(f(*x, *y)),
-            (Value::BoolTest(f), [Bool(x), Bool(y)]) => Bool(f(*x, *y)),
-            (Value::Bool1(f), [Bool(x)]) => Bool(f(*x)),
-            (Value::IntToFloat(f), [I64(x)]) => F64(f(*x)),
-            (Value::BoolToFloat(f), [Bool(x)]) => F64(f(*x)),
-            (Value::TryFloatToInt(f), [F64(x)]) => return Some(f(*x).map(I64)),
-            (Value::BoolToInt(f), [Bool(x)]) => I64(f(*x)),
-            _ => return None,
-        }))
+    /// At arguments of the right kinds.
+    fn apply(self, args: &[Lit], result: Scalar) -> Result<Lit, Fault> {
+        let float = |k: usize| args[k].as_float().expect("a float");
+        let int = |k: usize| args[k].as_integer().expect("an integer");
+        let truth = |k: usize| matches!(args[k], Lit::Bool(true));
+        Ok(match self {
+            Value::Float1(f) => Lit::float(result, f(float(0))),
+            Value::Float2(f) => Lit::float(result, f(float(0), float(1))),
+            Value::FloatInt(f) => Lit::float(result, f(float(0), int(1))),
+            Value::IntFloat(f) => Lit::float(result, f(int(0), float(1))),
+            Value::Int1(f) => Lit::integer(result, f(int(0))),
+            Value::Int2(f) => Lit::integer(result, f(int(0), int(1))),
+            Value::TryInt2(f) | Value::TryIntPower(f) => Lit::integer(result, f(int(0), int(1))?),
+            Value::FloatTest(f) => Lit::Bool(f(float(0), float(1))),
+            Value::IntTest(f) => Lit::Bool(f(int(0), int(1))),
+            Value::BoolTest(f) => Lit::Bool(f(truth(0), truth(1))),
+            Value::Bool1(f) => Lit::Bool(f(truth(0))),
+            Value::Convert => return numerics::convert(args[0], result),
+        })
     }
 }
 
 impl Case {
-    pub fn args(&self) -> &'static [Scalar] {
-        self.value.signature().0
+    pub fn args(&self) -> &[Scalar] {
+        &self.args
     }
     pub fn result(&self) -> Scalar {
-        self.value.signature().1
+        self.result
     }
     pub fn partial(&self, k: usize) -> Option<&Formula> {
         self.partials.get(k).and_then(Option::as_ref)
@@ -216,12 +222,12 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| Op::ALL.iter().map(|op| rows:
 impl Op {
     /// In the order of the enumeration.
     #[rustfmt::skip]
-    pub const ALL: [Op; 52] = {
+    pub const ALL: [Op; 54] = {
         use Op::*;
         [
             Add, Sub, Mul, Neg, Abs, Sign, Min, Max, Pow, Div, Floor, Ceil, Round, Sqrt, Cbrt, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p,
             Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh, Tanh, Sigmoid, Erf, Erfc, Lgamma, Digamma, Polygamma, Hypot, IDiv, IMod,
-            Eq, Ne, Lt, Le, Gt, Ge, And, Or, Not, ToF64, ToI64,
+            Eq, Ne, Lt, Le, Gt, Ge, And, Or, Not, ToF64, ToF32, ToI64, ToI32,
         ]
     };
 
@@ -285,20 +291,37 @@ impl Op {
         self.case(args).unwrap_or_else(|| panic!("{self:?} on {args:?}"))
     }
 
+    /// The conversion to a type; there is none to `bool`.
+    pub fn conversion(to: Scalar) -> Option<Op> {
+        match to {
+            Scalar::F64 => Some(Op::ToF64),
+            Scalar::F32 => Some(Op::ToF32),
+            Scalar::I64 => Some(Op::ToI64),
+            Scalar::I32 => Some(Op::ToI32),
+            Scalar::Bool => None,
+        }
+    }
+    pub fn is_conversion(self) -> bool {
+        matches!(self, Op::ToF64 | Op::ToF32 | Op::ToI64 | Op::ToI32)
+    }
+
     /// The result for arguments of these scalar types; `None` if the operation does not take them.
     pub fn result(self, args: &[Scalar]) -> Option<Scalar> {
         self.case(args).map(Case::result)
     }
 
-    /// The result where the first argument has this type and the others fit: no two cases differ in the others alone.
+    /// The result where the first argument has this type and the others fit; `None` where the others decide it, too.
     pub fn result_of(self, first: Scalar) -> Option<Scalar> {
-        self.cases().iter().find(|c| c.args().first() == Some(&first)).map(Case::result)
+        let mut results = self.cases().iter().filter(|c| c.args().first() == Some(&first)).map(Case::result);
+        let result = results.next()?;
+        results.all(|r| r == result).then_some(result)
     }
 
     /// The value at well-typed arguments.
     pub fn eval(self, args: &[Lit]) -> Result<Lit, Fault> {
-        let value = self.cases().iter().find_map(|c| c.value.apply(args));
-        value.unwrap_or_else(|| panic!("{self:?} on {args:?}"))
+        let fits = |c: &&Case| c.args.len() == args.len() && c.args.iter().zip(args).all(|(s, lit)| *s == lit.scalar());
+        let case = self.cases().iter().find(fits).unwrap_or_else(|| panic!("{self:?} on {args:?}"));
+        case.value.apply(args, case.result)
     }
 
     /// The partial derivative by argument `k`, for arguments of these types; `None` where it is zero.
@@ -306,19 +329,19 @@ impl Op {
         self.typed_case(args).partial(k)
     }
     /// The partial derivative by argument `k` that takes operands of these types (those of `x`, `y`, `r` that it uses):
-    /// the types of the operation's arguments and the formula.
-    pub fn partial_of(self, k: usize, operands: &[Scalar]) -> Option<(&'static [Scalar], &'static Formula)> {
+    /// its type, which is the operation's, and the formula.
+    pub fn partial_of(self, k: usize, operands: &[Scalar]) -> Option<(Scalar, &'static Formula)> {
         self.cases().iter().find_map(|case| {
             let formula = case.partial(k)?;
             let kinds = formula.uses().select(case.args()[0], case.args().get(1).copied(), case.result());
-            (kinds == operands).then_some((case.args(), formula))
+            (kinds == operands).then_some((case.result(), formula))
         })
     }
 
     /// The spelling in C, `{0}` and `{1}` standing for the arguments, which are put there as primary expressions.
     /// Functions `iv_..` are in `runtime/support/iverson_math.h`. What can fail is checked before.
     pub fn c_template(self, args: &[Scalar]) -> &'static str {
-        self.typed_case(args).c
+        &self.typed_case(args).c
     }
 
     pub fn cost(self, args: &[Scalar]) -> CostClass {
@@ -327,6 +350,14 @@ impl Op {
 
     /// Whether `eval` can fail on arguments of these types.
     pub fn can_fail(self, args: &[Scalar]) -> bool {
-        matches!(self.typed_case(args).value, Value::TryInt2(_) | Value::TryFloatToInt(_))
+        let case = self.typed_case(args);
+        match case.value {
+            Value::TryInt2(_) | Value::TryIntPower(_) => true,
+            Value::Convert => match (case.args[0], case.result) {
+                (from, to) if from.is_float() => to.is_integer(),
+                (from, to) => (from, to) == (Scalar::I64, Scalar::I32),
+            },
+            _ => false,
+        }
     }
 }

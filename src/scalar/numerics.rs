@@ -2,6 +2,7 @@
 
 use crate::fault::Fault;
 use crate::types::size::floor_div;
+use crate::types::{Lit, Scalar};
 use std::f64::consts::PI;
 
 /// -1, 0 or 1; zeros and NaN are themselves.
@@ -66,10 +67,37 @@ pub fn int_mod(a: i64, b: i64) -> Result<i64, Fault> {
     if b == 0 { Err(Fault::DivisionByZero) } else { Ok(a.wrapping_sub(b.wrapping_mul(floor_div(a, b)))) }
 }
 
-/// Drops the fraction.
-pub fn to_int(value: f64) -> Result<i64, Fault> {
-    // Both bounds are floats; the upper one is the first that does not fit.
-    if value >= -9223372036854775808.0 && value < 9223372036854775808.0 { Ok(value as i64) } else { Err(Fault::NoInteger { value }) }
+/// Rounds to the nearest float, drops the fraction for an integer.
+pub fn convert(lit: Lit, to: Scalar) -> Result<Lit, Fault> {
+    Ok(match (to, lit) {
+        (Scalar::F64, Lit::F64(x)) => Lit::F64(x),
+        (Scalar::F64, Lit::F32(x)) => Lit::F64(x.into()),
+        (Scalar::F64, Lit::I64(x)) => Lit::F64(x as f64),
+        (Scalar::F64, Lit::I32(x)) => Lit::F64(x.into()),
+        (Scalar::F32, Lit::F64(x)) => Lit::F32(x as f32),
+        (Scalar::F32, Lit::F32(x)) => Lit::F32(x),
+        (Scalar::F32, Lit::I64(x)) => Lit::F32(x as f32),
+        (Scalar::F32, Lit::I32(x)) => Lit::F32(x as f32),
+        (Scalar::I64, Lit::F64(x)) => Lit::I64(to_int(x, Scalar::I64)?),
+        (Scalar::I64, Lit::F32(x)) => Lit::I64(to_int(x.into(), Scalar::I64)?),
+        (Scalar::I64, Lit::I64(x)) => Lit::I64(x),
+        (Scalar::I64, Lit::I32(x)) => Lit::I64(x.into()),
+        (Scalar::I32, Lit::F64(x)) => Lit::I32(to_int(x, Scalar::I32)? as i32),
+        (Scalar::I32, Lit::F32(x)) => Lit::I32(to_int(x.into(), Scalar::I32)? as i32),
+        (Scalar::I32, Lit::I64(x)) => Lit::I32(i32::try_from(x).map_err(|_| Fault::TooLarge { value: x })?),
+        (Scalar::I32, Lit::I32(x)) => Lit::I32(x),
+        (to, Lit::Bool(x)) => Lit::small(to, x.into()),
+        (Scalar::Bool, lit) => panic!("{lit:?} is converted to a truth value"),
+    })
+}
+
+fn to_int(value: f64, to: Scalar) -> Result<i64, Fault> {
+    // All bounds are floats; the upper ones are the first that do not fit.
+    let fits = match to {
+        Scalar::I32 => value > -2147483649.0 && value < 2147483648.0,
+        _ => value >= -9223372036854775808.0 && value < 9223372036854775808.0,
+    };
+    if fits { Ok(value as i64) } else { Err(Fault::NoInteger { value, to }) }
 }
 
 /// The derivative of `lgamma`. At the poles 0 and -0 it is infinite, at the negative whole numbers NaN.

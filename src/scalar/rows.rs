@@ -38,89 +38,91 @@ pub(super) fn row(op: Op) -> Row {
             "(-{0})",
             same,
         ),
-        Op::Abs => function("abs").case(Float1(f64::abs), "fabs({0})", |c| c.partials([sign(x())])).case(
+        Op::Abs => function("abs").case(Float1(f64::abs), "fabs{f}({0})", |c| c.partials([sign(x())])).case(
             Int1(i64::wrapping_abs),
-            "iv_int_abs({0})",
+            "iv_int{w}_abs({0})",
             same,
         ),
-        Op::Sign => function("sign").case(Float1(numerics::sign), "iv_sign({0})", same).case(Int1(i64::signum), "iv_int_sign({0})", same),
+        Op::Sign => {
+            function("sign").case(Float1(numerics::sign), "iv_sign{f}({0})", same).case(Int1(i64::signum), "iv_int{w}_sign({0})", same)
+        }
         Op::Min => {
             let first = || or(apply(Op::Le, [x(), y()]), is_nan(x()));
             function("min")
-                .case(Float2(numerics::min), "iv_min({0}, {1})", |c| c.partials([when(first(), 1.0, 0.0), when(first(), 0.0, 1.0)]))
-                .case(Int2(i64::min), "iv_int_min({0}, {1})", same)
+                .case(Float2(numerics::min), "iv_min{f}({0}, {1})", |c| c.partials([when(first(), 1.0, 0.0), when(first(), 0.0, 1.0)]))
+                .case(Int2(i64::min), "iv_int{w}_min({0}, {1})", same)
         }
         Op::Max => {
             let first = || or(apply(Op::Ge, [x(), y()]), is_nan(x()));
             function("max")
-                .case(Float2(numerics::max), "iv_max({0}, {1})", |c| c.partials([when(first(), 1.0, 0.0), when(first(), 0.0, 1.0)]))
-                .case(Int2(i64::max), "iv_int_max({0}, {1})", same)
+                .case(Float2(numerics::max), "iv_max{f}({0}, {1})", |c| c.partials([when(first(), 1.0, 0.0), when(first(), 0.0, 1.0)]))
+                .case(Int2(i64::max), "iv_int{w}_max({0}, {1})", same)
         }
         Op::Pow => infix("pow", "^", Power)
-            .case(Float2(f64::powf), "pow({0}, {1})", |c| {
+            .case(Float2(f64::powf), "pow{f}({0}, {1})", |c| {
                 c.on([(0.3, 2.0), (-2.0, 3.0)]).partials([
                     when(and(equal(x(), 0.0), equal(y(), 0.0)), 0.0, y() * apply(Op::Pow, [x(), y() - 1.0])),
                     when(equal(x(), 0.0), 0.0, r() * log(x())),
                 ])
             })
-            .case(FloatInt(numerics::powi), "iv_powi({0}, {1})", |c| {
+            .case(FloatInt(numerics::powi), "iv_powi{f}({0}, {1})", |c| {
                 // The exponent has no derivative, so this may branch at 0.
                 let slope = apply(Op::ToF64, [y()]) * apply(Op::Pow, [x(), y() - 1]);
                 c.on([(0.5, 2.0), (-3.0, 5.0)]).partial_by(0, when(equal(y(), 0), 0.0, slope))
             })
-            .case(TryInt2(numerics::int_pow), "iv_int_pow({0}, {1})", |c| c.on([(-5.0, 5.0), (0.0, 8.0)])),
+            .case(TryIntPower(numerics::int_pow), "iv_int{w}_pow({0}, {1})", |c| c.on([(-5.0, 5.0), (0.0, 8.0)])),
 
-        Op::Floor => function("floor").case(Float1(f64::floor), "floor({0})", same),
-        Op::Ceil => function("ceil").case(Float1(f64::ceil), "ceil({0})", same),
-        Op::Round => function("round").case(Float1(f64::round), "round({0})", same),
-        Op::Sqrt => function("sqrt").case(Float1(f64::sqrt), "sqrt({0})", |c| c.partials([0.5 / r()]).on([(0.2, 4.0)])),
-        Op::Cbrt => function("cbrt").case(Float1(f64::cbrt), "cbrt({0})", |c| c.partials([1.0 / (3.0 * (r() * r()))]).on([(0.2, 4.0)])),
-        Op::Exp => function("exp").case(Float1(f64::exp), "exp({0})", |c| c.partials([r()])),
-        Op::Exp2 => function("exp2").case(Float1(f64::exp2), "exp2({0})", |c| c.partials([r() * LN_2])),
-        Op::Expm1 => function("expm1").case(Float1(f64::exp_m1), "expm1({0})", |c| c.partials([r() + 1.0])),
-        Op::Log => function("log").case(Float1(f64::ln), "log({0})", |c| c.partials([1.0 / x()]).on([(0.2, 4.0)])),
-        Op::Log2 => function("log2").case(Float1(f64::log2), "log2({0})", |c| c.partials([1.0 / (x() * LN_2)]).on([(0.2, 4.0)])),
-        Op::Log10 => function("log10").case(Float1(f64::log10), "log10({0})", |c| c.partials([1.0 / (x() * LN_10)]).on([(0.2, 4.0)])),
-        Op::Log1p => function("log1p").case(Float1(f64::ln_1p), "log1p({0})", |c| c.partials([1.0 / (1.0 + x())]).on([(-0.7, 4.0)])),
+        Op::Floor => function("floor").case(Float1(f64::floor), "floor{f}({0})", same),
+        Op::Ceil => function("ceil").case(Float1(f64::ceil), "ceil{f}({0})", same),
+        Op::Round => function("round").case(Float1(f64::round), "round{f}({0})", same),
+        Op::Sqrt => function("sqrt").case(Float1(f64::sqrt), "sqrt{f}({0})", |c| c.partials([0.5 / r()]).on([(0.2, 4.0)])),
+        Op::Cbrt => function("cbrt").case(Float1(f64::cbrt), "cbrt{f}({0})", |c| c.partials([1.0 / (3.0 * (r() * r()))]).on([(0.2, 4.0)])),
+        Op::Exp => function("exp").case(Float1(f64::exp), "exp{f}({0})", |c| c.partials([r()])),
+        Op::Exp2 => function("exp2").case(Float1(f64::exp2), "exp2{f}({0})", |c| c.partials([r() * LN_2])),
+        Op::Expm1 => function("expm1").case(Float1(f64::exp_m1), "expm1{f}({0})", |c| c.partials([r() + 1.0])),
+        Op::Log => function("log").case(Float1(f64::ln), "log{f}({0})", |c| c.partials([1.0 / x()]).on([(0.2, 4.0)])),
+        Op::Log2 => function("log2").case(Float1(f64::log2), "log2{f}({0})", |c| c.partials([1.0 / (x() * LN_2)]).on([(0.2, 4.0)])),
+        Op::Log10 => function("log10").case(Float1(f64::log10), "log10{f}({0})", |c| c.partials([1.0 / (x() * LN_10)]).on([(0.2, 4.0)])),
+        Op::Log1p => function("log1p").case(Float1(f64::ln_1p), "log1p{f}({0})", |c| c.partials([1.0 / (1.0 + x())]).on([(-0.7, 4.0)])),
 
-        Op::Sin => function("sin").case(Float1(f64::sin), "sin({0})", |c| c.partials([cos(x())])),
-        Op::Cos => function("cos").case(Float1(f64::cos), "cos({0})", |c| c.partials([-sin(x())])),
-        Op::Tan => function("tan").case(Float1(f64::tan), "tan({0})", |c| c.partials([1.0 + r() * r()]).on([(-1.2, 1.2)])),
-        Op::Asin => {
-            function("asin").case(Float1(f64::asin), "asin({0})", |c| c.partials([1.0 / sqrt((1.0 - x()) * (1.0 + x()))]).on([(-0.8, 0.8)]))
-        }
+        Op::Sin => function("sin").case(Float1(f64::sin), "sin{f}({0})", |c| c.partials([cos(x())])),
+        Op::Cos => function("cos").case(Float1(f64::cos), "cos{f}({0})", |c| c.partials([-sin(x())])),
+        Op::Tan => function("tan").case(Float1(f64::tan), "tan{f}({0})", |c| c.partials([1.0 + r() * r()]).on([(-1.2, 1.2)])),
+        Op::Asin => function("asin")
+            .case(Float1(f64::asin), "asin{f}({0})", |c| c.partials([1.0 / sqrt((1.0 - x()) * (1.0 + x()))]).on([(-0.8, 0.8)])),
         Op::Acos => function("acos")
-            .case(Float1(f64::acos), "acos({0})", |c| c.partials([-1.0 / sqrt((1.0 - x()) * (1.0 + x()))]).on([(-0.8, 0.8)])),
-        Op::Atan => function("atan").case(Float1(f64::atan), "atan({0})", |c| c.partials([1.0 / (1.0 + x() * x())])),
-        Op::Atan2 => function("atan2").case(Float2(f64::atan2), "atan2({0}, {1})", |c| {
+            .case(Float1(f64::acos), "acos{f}({0})", |c| c.partials([-1.0 / sqrt((1.0 - x()) * (1.0 + x()))]).on([(-0.8, 0.8)])),
+        Op::Atan => function("atan").case(Float1(f64::atan), "atan{f}({0})", |c| c.partials([1.0 / (1.0 + x() * x())])),
+        Op::Atan2 => function("atan2").case(Float2(f64::atan2), "atan2{f}({0}, {1})", |c| {
             let square = || x() * x() + y() * y();
             c.partials([y() / square(), -x() / square()]).on([(0.3, 3.0), (-3.0, 3.0)])
         }),
-        Op::Sinh => function("sinh").case(Float1(f64::sinh), "sinh({0})", |c| c.partials([apply(Op::Cosh, [x()])])),
-        Op::Cosh => function("cosh").case(Float1(f64::cosh), "cosh({0})", |c| c.partials([apply(Op::Sinh, [x()])])),
-        Op::Tanh => function("tanh").case(Float1(f64::tanh), "tanh({0})", |c| c.partials([1.0 - r() * r()])),
-        Op::Sigmoid => function("sigmoid").case(Float1(numerics::sigmoid), "iv_sigmoid({0})", |c| c.partials([r() * (1.0 - r())])),
+        Op::Sinh => function("sinh").case(Float1(f64::sinh), "sinh{f}({0})", |c| c.partials([apply(Op::Cosh, [x()])])),
+        Op::Cosh => function("cosh").case(Float1(f64::cosh), "cosh{f}({0})", |c| c.partials([apply(Op::Sinh, [x()])])),
+        Op::Tanh => function("tanh").case(Float1(f64::tanh), "tanh{f}({0})", |c| c.partials([1.0 - r() * r()])),
+        Op::Sigmoid => function("sigmoid").case(Float1(numerics::sigmoid), "iv_sigmoid{f}({0})", |c| c.partials([r() * (1.0 - r())])),
 
-        Op::Erf => function("erf").case(Float1(libm::erf), "erf({0})", |c| c.partials([ERF_SLOPE * exp(-(x() * x()))])),
-        Op::Erfc => function("erfc").case(Float1(libm::erfc), "erfc({0})", |c| c.partials([-ERF_SLOPE * exp(-(x() * x()))])),
+        Op::Erf => function("erf").case(Float1(libm::erf), "erf{f}({0})", |c| c.partials([ERF_SLOPE * exp(-(x() * x()))])),
+        Op::Erfc => function("erfc").case(Float1(libm::erfc), "erfc{f}({0})", |c| c.partials([-ERF_SLOPE * exp(-(x() * x()))])),
         Op::Lgamma => {
-            function("lgamma").case(Float1(libm::lgamma), "lgamma({0})", |c| c.partials([apply(Op::Digamma, [x()])]).on([(0.3, 6.0)]))
+            function("lgamma").case(Float1(libm::lgamma), "lgamma{f}({0})", |c| c.partials([apply(Op::Digamma, [x()])]).on([(0.3, 6.0)]))
         }
-        Op::Digamma => function("digamma")
-            .case(Float1(numerics::digamma), "iv_digamma({0})", |c| c.partials([apply(Op::Polygamma, [1.into(), x()])]).on([(0.3, 6.0)])),
-        Op::Polygamma => function("polygamma").case(IntFloat(numerics::polygamma), "iv_polygamma({0}, {1})", |c| {
+        Op::Digamma => function("digamma").case(Float1(numerics::digamma), "iv_digamma{f}({0})", |c| {
+            c.partials([apply(Op::Polygamma, [1.into(), x()])]).on([(0.3, 6.0)])
+        }),
+        Op::Polygamma => function("polygamma").case(IntFloat(numerics::polygamma), "iv_polygamma{f}({0}, {1})", |c| {
             c.partial_by(1, apply(Op::Polygamma, [x() + 1, y()])).on([(0.0, 4.0), (0.6, 6.0)])
         }),
-        Op::Hypot => function("hypot").case(Float2(f64::hypot), "hypot({0}, {1})", |c| {
+        Op::Hypot => function("hypot").case(Float2(f64::hypot), "hypot{f}({0}, {1})", |c| {
             let slope = |side: Formula| when(equal(r(), 0.0), 0.0, side / r());
             c.partials([slope(x()), slope(y())]).on([(0.3, 3.0), (-3.0, 3.0)])
         }),
 
         Op::IDiv => {
-            infix("div", "div", Product).case(TryInt2(numerics::int_div), "iv_int_div({0}, {1})", |c| c.on([(-9.0, 9.0), (1.0, 5.0)]))
+            infix("div", "div", Product).case(TryInt2(numerics::int_div), "iv_int{w}_div({0}, {1})", |c| c.on([(-9.0, 9.0), (1.0, 5.0)]))
         }
         Op::IMod => {
-            infix("mod", "mod", Product).case(TryInt2(numerics::int_mod), "iv_int_mod({0}, {1})", |c| c.on([(-9.0, 9.0), (1.0, 5.0)]))
+            infix("mod", "mod", Product).case(TryInt2(numerics::int_mod), "iv_int{w}_mod({0}, {1})", |c| c.on([(-9.0, 9.0), (1.0, 5.0)]))
         }
 
         Op::Eq => infix("eq", "==", Comparison)
@@ -151,16 +153,20 @@ pub(super) fn row(op: Op) -> Row {
         Op::Or => infix("or", "or", Or).case(BoolTest(|x, y| x || y), "({0} || {1})", same),
         Op::Not => prefix("not", "not", Not).case(Bool1(|x| !x), "(!{0})", same),
 
-        Op::ToF64 => function("f64")
-            .case(Float1(|x| x), "{0}", |c| c.costs(Free).partials([one()]))
-            .case(IntToFloat(|x| x as f64), "((double){0})", same)
-            .case(BoolToFloat(|x| x as i64 as f64), "((double){0})", same),
-        Op::ToI64 => function("i64").case(TryFloatToInt(numerics::to_int), "((int64_t){0})", same).case(Int1(|x| x), "{0}", same).case(
-            BoolToInt(|x| x as i64),
-            "((int64_t){0})",
-            same,
-        ),
+        Op::ToF64 => conversion("f64", Scalar::F64),
+        Op::ToF32 => conversion("f32", Scalar::F32),
+        Op::ToI64 => conversion("i64", Scalar::I64),
+        Op::ToI32 => conversion("i32", Scalar::I32),
     }
+}
+
+/// Between floats a conversion is linear: its derivative is the conversion itself.
+fn conversion(name: &'static str, to: Scalar) -> Row {
+    let more = |c: Case| {
+        let linear = c.args[0].is_float() && to.is_float();
+        if linear { c.costs(Free).partials([one()]) } else { c }
+    };
+    function(name).cases_of(Value::Convert, "((target){0})", to, more)
 }
 
 fn function(name: &'static str) -> Row {
@@ -177,11 +183,41 @@ fn same(case: Case) -> Case {
 }
 
 impl Row {
-    fn case(mut self, value: Value, c: &'static str, more: impl FnOnce(Case) -> Case) -> Row {
-        let (args, result) = value.signature();
-        let cost = if args.contains(&Scalar::F64) && result.is_float() { Call } else { Free };
-        self.cases.push(more(Case { value, c, cost, partials: vec![], samples: vec![(-2.0, 2.0); args.len()] }));
+    /// Cases for all widths of an operation's types. In the C, `{f}` is the letter that functions on `float` end in, and
+    /// `{w}` the width of integers that are no `int64_t`.
+    fn case(self, value: Value, c: &str, more: impl Fn(Case) -> Case) -> Row {
+        self.cases_of(value, c, Scalar::F64, more)
+    }
+
+    fn cases_of(mut self, value: Value, c: &str, target: Scalar, more: impl Fn(Case) -> Case) -> Row {
+        for (args, result) in value.signatures(target) {
+            let kinds = || args.iter().copied().chain([result]);
+            let float = kinds().find(|s| s.is_float()).unwrap_or(Scalar::F64);
+            let integer = kinds().find(|s| s.is_integer()).unwrap_or(Scalar::I64);
+            let c = match c {
+                "((target){0})" if args[0] == result => "{0}".to_string(),
+                _ => c
+                    .replace("{f}", if float == Scalar::F32 { "f" } else { "" })
+                    .replace("{w}", if integer == Scalar::I32 { "32" } else { "" })
+                    .replace("target", c_type(result)),
+            };
+            let cost = if args.iter().any(|s| s.is_float()) && result.is_float() { Call } else { Free };
+            let samples = vec![(-2.0, 2.0); args.len()];
+            let mut case = more(Case { value, args, result, c, cost, partials: vec![], samples });
+            case.partials.iter_mut().flatten().for_each(|formula| *formula = formula.at(float, integer));
+            self.cases.push(case);
+        }
         self
+    }
+}
+
+fn c_type(scalar: Scalar) -> &'static str {
+    match scalar {
+        Scalar::F64 => "double",
+        Scalar::F32 => "float",
+        Scalar::I64 => "int64_t",
+        Scalar::I32 => "int32_t",
+        Scalar::Bool => "bool",
     }
 }
 
@@ -201,7 +237,7 @@ impl Case {
     }
     /// By argument `k` alone.
     fn partial_by(mut self, k: usize, formula: Formula) -> Case {
-        self.partials = vec![None; self.args().len()];
+        self.partials = vec![None; self.args.len()];
         self.partials[k] = Some(formula);
         self
     }

@@ -13,20 +13,35 @@ pub use size::{Size, Var};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scalar {
     F64,
+    F32,
     I64,
+    I32,
     Bool,
 }
 
 impl Scalar {
+    pub const ALL: [Scalar; 5] = [Scalar::F64, Scalar::F32, Scalar::I64, Scalar::I32, Scalar::Bool];
+
     pub fn is_float(self) -> bool {
-        self == Scalar::F64
+        matches!(self, Scalar::F64 | Scalar::F32)
+    }
+    pub fn is_integer(self) -> bool {
+        matches!(self, Scalar::I64 | Scalar::I32)
+    }
+    pub fn is_number(self) -> bool {
+        self != Scalar::Bool
     }
     pub fn name(self) -> &'static str {
         match self {
             Scalar::F64 => "f64",
+            Scalar::F32 => "f32",
             Scalar::I64 => "i64",
+            Scalar::I32 => "i32",
             Scalar::Bool => "bool",
         }
+    }
+    pub fn by_name(name: &str) -> Option<Scalar> {
+        Scalar::ALL.into_iter().find(|s| s.name() == name)
     }
 }
 
@@ -34,7 +49,9 @@ impl Scalar {
 #[derive(Clone, Copy, Debug)]
 pub enum Lit {
     F64(f64),
+    F32(f32),
     I64(i64),
+    I32(i32),
     Bool(bool),
 }
 
@@ -42,22 +59,103 @@ impl Lit {
     pub fn scalar(self) -> Scalar {
         match self {
             Lit::F64(_) => Scalar::F64,
+            Lit::F32(_) => Scalar::F32,
             Lit::I64(_) => Scalar::I64,
+            Lit::I32(_) => Scalar::I32,
             Lit::Bool(_) => Scalar::Bool,
         }
     }
     /// The additive zero of a scalar type (`false` for `bool`).
     pub fn zero(scalar: Scalar) -> Lit {
+        Lit::small(scalar, 0)
+    }
+    /// The multiplicative one (`true` for `bool`).
+    pub fn one(scalar: Scalar) -> Lit {
+        Lit::small(scalar, 1)
+    }
+    /// A whole number that every type but `bool` holds; a `bool` is whether it is not zero.
+    pub fn small(scalar: Scalar, value: i8) -> Lit {
         match scalar {
-            Scalar::F64 => Lit::F64(0.0),
-            Scalar::I64 => Lit::I64(0),
+            Scalar::F64 => Lit::F64(value.into()),
+            Scalar::F32 => Lit::F32(value.into()),
+            Scalar::I64 => Lit::I64(value.into()),
+            Scalar::I32 => Lit::I32(value.into()),
+            Scalar::Bool => Lit::Bool(value != 0),
+        }
+    }
+    /// The float of this type that is nearest.
+    pub fn float(scalar: Scalar, value: f64) -> Lit {
+        match scalar {
+            Scalar::F64 => Lit::F64(value),
+            Scalar::F32 => Lit::F32(value as f32),
+            Scalar::I64 | Scalar::I32 | Scalar::Bool => panic!("{} is no float", scalar.name()),
+        }
+    }
+    /// The integer of this type that is equal modulo the type's range.
+    pub fn integer(scalar: Scalar, value: i64) -> Lit {
+        match scalar {
+            Scalar::I64 => Lit::I64(value),
+            Scalar::I32 => Lit::I32(value as i32),
+            Scalar::F64 | Scalar::F32 | Scalar::Bool => panic!("{} is no integer", scalar.name()),
+        }
+    }
+    /// The smallest number of the type; of floats it is infinite.
+    pub fn lowest(scalar: Scalar) -> Lit {
+        match scalar {
+            Scalar::F64 => Lit::F64(f64::NEG_INFINITY),
+            Scalar::F32 => Lit::F32(f32::NEG_INFINITY),
+            Scalar::I64 => Lit::I64(i64::MIN),
+            Scalar::I32 => Lit::I32(i32::MIN),
             Scalar::Bool => Lit::Bool(false),
+        }
+    }
+    pub fn highest(scalar: Scalar) -> Lit {
+        match scalar {
+            Scalar::F64 => Lit::F64(f64::INFINITY),
+            Scalar::F32 => Lit::F32(f32::INFINITY),
+            Scalar::I64 => Lit::I64(i64::MAX),
+            Scalar::I32 => Lit::I32(i32::MAX),
+            Scalar::Bool => Lit::Bool(true),
+        }
+    }
+    /// A float as an `f64`, which holds it exactly.
+    pub fn as_float(self) -> Option<f64> {
+        match self {
+            Lit::F64(x) => Some(x),
+            Lit::F32(x) => Some(x.into()),
+            Lit::I64(_) | Lit::I32(_) | Lit::Bool(_) => None,
+        }
+    }
+    /// An integer as an `i64`, which holds it exactly.
+    pub fn as_integer(self) -> Option<i64> {
+        match self {
+            Lit::I64(x) => Some(x),
+            Lit::I32(x) => Some(x.into()),
+            Lit::F64(_) | Lit::F32(_) | Lit::Bool(_) => None,
+        }
+    }
+    /// The shortest digits that read back as this number where its type is wanted. Floats have a point or an exponent;
+    /// `inf` and `NaN` are as Rust has them.
+    pub fn digits(self) -> String {
+        match self {
+            Lit::F64(x) => format!("{x:?}"),
+            Lit::F32(x) => {
+                // Readers go through `f64`. Should that round to another number, its own digits say it exactly.
+                let short = format!("{x:?}");
+                let again = short.parse::<f64>().map(|y| (y as f32).to_bits());
+                if again == Ok(x.to_bits()) || x.is_nan() { short } else { format!("{:?}", f64::from(x)) }
+            }
+            Lit::I64(x) => x.to_string(),
+            Lit::I32(x) => x.to_string(),
+            Lit::Bool(x) => x.to_string(),
         }
     }
     fn key(self) -> (Scalar, u64) {
         match self {
             Lit::F64(x) => (Scalar::F64, x.to_bits()),
+            Lit::F32(x) => (Scalar::F32, x.to_bits().into()),
             Lit::I64(x) => (Scalar::I64, x as u64),
+            Lit::I32(x) => (Scalar::I32, x as u64),
             Lit::Bool(x) => (Scalar::Bool, x as u64),
         }
     }
@@ -86,7 +184,9 @@ pub enum Type {
 
 impl Type {
     pub const F64: Type = Type::Scalar(Scalar::F64);
+    pub const F32: Type = Type::Scalar(Scalar::F32);
     pub const I64: Type = Type::Scalar(Scalar::I64);
+    pub const I32: Type = Type::Scalar(Scalar::I32);
     pub const BOOL: Type = Type::Scalar(Scalar::Bool);
 
     /// An array of `shape`, or the scalar itself where the shape has no axis.
@@ -173,6 +273,14 @@ impl Type {
         match self {
             Type::Scalar(_) | Type::Array(..) => false,
             Type::Tuple(parts) => parts.fields().is_some() || parts.iter().any(Type::has_record),
+        }
+    }
+
+    pub fn map_scalars(&self, f: &mut impl FnMut(Scalar) -> Scalar) -> Type {
+        match self {
+            Type::Scalar(s) => Type::Scalar(f(*s)),
+            Type::Array(shape, s) => Type::Array(shape.clone(), f(*s)),
+            Type::Tuple(parts) => Type::Tuple(parts.map(|t| t.map_scalars(f))),
         }
     }
 

@@ -7,7 +7,9 @@ impl Data {
     pub fn len(&self) -> usize {
         match self {
             Data::F64(v) => v.len(),
+            Data::F32(v) => v.len(),
             Data::I64(v) => v.len(),
+            Data::I32(v) => v.len(),
             Data::Bool(v) => v.len(),
         }
     }
@@ -23,7 +25,9 @@ impl Data {
         }
         Ok(match scalar {
             Scalar::F64 => Data::F64(reserve(count)?),
+            Scalar::F32 => Data::F32(reserve(count)?),
             Scalar::I64 => Data::I64(reserve(count)?),
+            Scalar::I32 => Data::I32(reserve(count)?),
             Scalar::Bool => Data::Bool(reserve(count)?),
         })
     }
@@ -31,7 +35,9 @@ impl Data {
     pub fn push(&mut self, lit: Lit) {
         match (self, lit) {
             (Data::F64(v), Lit::F64(x)) => v.push(x),
+            (Data::F32(v), Lit::F32(x)) => v.push(x),
             (Data::I64(v), Lit::I64(x)) => v.push(x),
+            (Data::I32(v), Lit::I32(x)) => v.push(x),
             (Data::Bool(v), Lit::Bool(x)) => v.push(x),
             (data, lit) => panic!("{} in an array of {}", lit.scalar().name(), data.scalar().name()),
         }
@@ -40,7 +46,9 @@ impl Data {
     pub fn set(&mut self, place: usize, lit: Lit) {
         match (self, lit) {
             (Data::F64(v), Lit::F64(x)) => v[place] = x,
+            (Data::F32(v), Lit::F32(x)) => v[place] = x,
             (Data::I64(v), Lit::I64(x)) => v[place] = x,
+            (Data::I32(v), Lit::I32(x)) => v[place] = x,
             (Data::Bool(v), Lit::Bool(x)) => v[place] = x,
             (data, lit) => panic!("{} in an array of {}", lit.scalar().name(), data.scalar().name()),
         }
@@ -99,7 +107,7 @@ impl Array {
     pub fn as_f64(&self) -> Option<&[f64]> {
         match &self.data {
             Data::F64(v) => Some(v),
-            Data::I64(_) | Data::Bool(_) => None,
+            Data::F32(_) | Data::I64(_) | Data::I32(_) | Data::Bool(_) => None,
         }
     }
 }
@@ -112,6 +120,16 @@ impl From<f64> for Value {
 impl From<i64> for Value {
     fn from(x: i64) -> Value {
         Value::Scalar(Lit::I64(x))
+    }
+}
+impl From<f32> for Value {
+    fn from(x: f32) -> Value {
+        Value::Scalar(Lit::F32(x))
+    }
+}
+impl From<i32> for Value {
+    fn from(x: i32) -> Value {
+        Value::Scalar(Lit::I32(x))
     }
 }
 impl From<bool> for Value {
@@ -128,6 +146,16 @@ impl From<Array> for Value {
 impl From<Vec<f64>> for Value {
     fn from(v: Vec<f64>) -> Value {
         Value::Array(Array::new(vec![v.len()], Data::F64(v)))
+    }
+}
+impl From<Vec<f32>> for Value {
+    fn from(v: Vec<f32>) -> Value {
+        Value::Array(Array::new(vec![v.len()], Data::F32(v)))
+    }
+}
+impl From<Vec<i32>> for Value {
+    fn from(v: Vec<i32>) -> Value {
+        Value::Array(Array::new(vec![v.len()], Data::I32(v)))
     }
 }
 impl From<Vec<i64>> for Value {
@@ -173,32 +201,52 @@ impl Value {
         })
     }
 
-    /// Calls `f` on each float in order, with a way to change it.
-    pub fn for_each_f64(&mut self, f: &mut impl FnMut(&mut f64)) {
+    /// Calls `f` on each float in order, with a way to change it; an `f32` is rounded afterwards.
+    pub fn for_each_float(&mut self, f: &mut impl FnMut(&mut f64)) {
+        let mut narrow = |x: &mut f32| {
+            let mut wide = f64::from(*x);
+            f(&mut wide);
+            *x = wide as f32;
+        };
         match self {
             Value::Scalar(Lit::F64(x)) => f(x),
-            Value::Scalar(Lit::I64(_) | Lit::Bool(_)) => {}
-            Value::Array(a) => {
-                if let Data::F64(v) = &mut a.data {
-                    v.iter_mut().for_each(f)
-                }
-            }
-            Value::Tuple(parts) => parts.iter_mut().for_each(|p| p.for_each_f64(f)),
+            Value::Scalar(Lit::F32(x)) => narrow(x),
+            Value::Scalar(Lit::I64(_) | Lit::I32(_) | Lit::Bool(_)) => {}
+            Value::Array(a) => match &mut a.data {
+                Data::F64(v) => v.iter_mut().for_each(f),
+                Data::F32(v) => v.iter_mut().for_each(narrow),
+                Data::I64(_) | Data::I32(_) | Data::Bool(_) => {}
+            },
+            Value::Tuple(parts) => parts.iter_mut().for_each(|p| p.for_each_float(f)),
         }
     }
     /// All floats in order.
     pub fn floats(&self) -> Vec<f64> {
         fn walk(v: &Value, out: &mut Vec<f64>) {
             match v {
-                Value::Scalar(Lit::F64(x)) => out.push(*x),
-                Value::Scalar(Lit::I64(_) | Lit::Bool(_)) => {}
-                Value::Array(a) => out.extend_from_slice(a.as_f64().unwrap_or(&[])),
+                Value::Scalar(lit) => out.extend(lit.as_float()),
+                Value::Array(a) => match &a.data {
+                    Data::F64(v) => out.extend_from_slice(v),
+                    Data::F32(v) => out.extend(v.iter().map(|x| f64::from(*x))),
+                    Data::I64(_) | Data::I32(_) | Data::Bool(_) => {}
+                },
                 Value::Tuple(parts) => parts.iter().for_each(|p| walk(p, out)),
             }
         }
         let mut out = vec![];
         walk(self, &mut out);
         out
+    }
+    /// With `f64` in place of every `f32`.
+    pub fn widened(&self) -> Value {
+        match self {
+            Value::Scalar(Lit::F32(x)) => Value::Scalar(Lit::F64((*x).into())),
+            Value::Array(Array { shape, data: Data::F32(v) }) => {
+                Value::Array(Array { shape: shape.clone(), data: Data::F64(v.iter().map(|x| f64::from(*x)).collect()) })
+            }
+            Value::Scalar(_) | Value::Array(_) => self.clone(),
+            Value::Tuple(parts) => Value::Tuple(parts.iter().map(Value::widened).collect()),
+        }
     }
     /// The value of the tangent type: the float parts alone, a tuple with one part left being that part.
     pub fn tangent_part(&self) -> Option<Value> {
@@ -235,8 +283,7 @@ pub fn shape_under(axes: &[Size], size: &impl Fn(Var) -> Option<i64>) -> Result<
 
 pub(super) fn describe_lit(lit: Lit) -> String {
     match lit {
-        Lit::F64(x) => format!("the number {x:?}"),
-        Lit::I64(x) => format!("the number {x}"),
+        Lit::F64(_) | Lit::F32(_) | Lit::I64(_) | Lit::I32(_) => format!("the number {}", lit.digits()),
         Lit::Bool(x) => format!("{x}"),
     }
 }

@@ -17,6 +17,14 @@ impl Tolerance {
     pub const ROUNDING: Tolerance = Tolerance { relative: 1e-9, absolute: 1e-11 };
     pub const EXACT: Tolerance = Tolerance { relative: 0.0, absolute: 0.0 };
 
+    /// For `f32`, of which the last bits are worth more: a tolerance that is not exact is at least about a hundred of them.
+    pub fn single(self) -> Tolerance {
+        match self == Tolerance::EXACT {
+            true => self,
+            false => Tolerance { relative: self.relative.max(2e-5), absolute: self.absolute.max(2e-6) },
+        }
+    }
+
     pub fn distance(self, a: f64, b: f64) -> f64 {
         if a == b || (a.is_nan() && b.is_nan()) {
             return 0.0;
@@ -40,12 +48,7 @@ pub struct Difference {
 
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = |lit: Lit| match lit {
-            Lit::F64(x) => format!("{x:?}"),
-            Lit::I64(x) => x.to_string(),
-            Lit::Bool(x) => x.to_string(),
-        };
-        write!(f, "{} against {}", text(self.left), text(self.right))?;
+        write!(f, "{} against {}", self.left.digits(), self.right.digits())?;
         if self.at.is_empty() { Ok(()) } else { write!(f, " at {}", self.at) }
     }
 }
@@ -69,6 +72,7 @@ fn walk(a: &Value, b: &Value, tolerance: Tolerance, path: &mut String, worst: &m
     let mut note = |a: Lit, b: Lit, at: &dyn Fn() -> String| {
         let distance = match (a, b) {
             (Lit::F64(a), Lit::F64(b)) => tolerance.distance(a, b),
+            (Lit::F32(a), Lit::F32(b)) => tolerance.single().distance(a.into(), b.into()),
             (a, b) if a == b => 0.0,
             _ => f64::INFINITY,
         };

@@ -2,7 +2,7 @@
 //! same, and `"Infinity"`, `"-Infinity"`, `"NaN"` as text, because JSON has no such numbers.
 
 use super::tree::Tree;
-use super::{Array, Data, Error, Value};
+use super::{Array, Error, Value};
 use crate::types::Lit;
 use serde_json::Value as Json;
 use std::io::{self, Write};
@@ -39,20 +39,10 @@ pub(super) fn write_name(name: &str, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn write_lit(lit: Lit, out: &mut impl Write) -> io::Result<()> {
-    match lit {
-        Lit::F64(x) => write_f64(x, out),
-        Lit::I64(x) => write!(out, "{x}"),
-        Lit::Bool(x) => write!(out, "{x}"),
-    }
-}
-
-fn write_f64(x: f64, out: &mut impl Write) -> io::Result<()> {
-    if x.is_nan() {
-        out.write_all(b"\"NaN\"")
-    } else if x.is_infinite() {
-        out.write_all(if x > 0.0 { b"\"Infinity\"" } else { b"\"-Infinity\"" })
-    } else {
-        write!(out, "{x:?}")
+    match lit.as_float() {
+        Some(x) if x.is_nan() => out.write_all(b"\"NaN\""),
+        Some(x) if x.is_infinite() => out.write_all(if x > 0.0 { b"\"Infinity\"" } else { b"\"-Infinity\"" }),
+        _ => out.write_all(lit.digits().as_bytes()),
     }
 }
 
@@ -66,11 +56,7 @@ fn write_array(array: &Array, axis: usize, offset: usize, out: &mut impl Write) 
         if axis + 1 < array.rank() {
             write_array(array, axis + 1, at, out)?;
         } else {
-            match &array.data {
-                Data::F64(v) => write_f64(v[at], out)?,
-                Data::I64(v) => write!(out, "{}", v[at])?,
-                Data::Bool(v) => write!(out, "{}", v[at])?,
-            }
+            write_lit(array.data.get(at), out)?;
         }
     }
     out.write_all(b"]")
@@ -105,6 +91,7 @@ pub fn read_file(path: &Path) -> Result<Json, Error> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Data;
     use super::super::tree::Wanted;
     use super::*;
     use crate::types::{Scalar, Size, Type, Var};

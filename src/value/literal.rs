@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(random, convert("random(3,4)", &f2).unwrap());
         assert!(random.floats().iter().all(|x| x.abs() < 1.0));
         assert!(convert("random()", &Type::F64).is_ok());
-        assert!(convert("random(3)", &array(1, Scalar::I64)).unwrap_err().contains("`random` gives f64"));
+        assert!(convert("random(3)", &array(1, Scalar::I64)).unwrap_err().contains("`random` gives floats"));
         assert!(convert("zeros(99999999999999)", &array(1, Scalar::F64)).unwrap_err().contains("does not fit in memory"));
         assert!(convert("zeros(99999999999999999999)", &array(1, Scalar::F64)).unwrap_err().contains("expected a size"));
     }

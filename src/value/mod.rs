@@ -35,7 +35,9 @@ pub struct Array {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     F64(Vec<f64>),
+    F32(Vec<f32>),
     I64(Vec<i64>),
+    I32(Vec<i32>),
     Bool(Vec<bool>),
 }
 
@@ -80,21 +82,27 @@ impl Data {
     pub fn zeros(scalar: Scalar, count: usize) -> Data {
         match scalar {
             Scalar::F64 => Data::F64(vec![0.0; count]),
+            Scalar::F32 => Data::F32(vec![0.0; count]),
             Scalar::I64 => Data::I64(vec![0; count]),
+            Scalar::I32 => Data::I32(vec![0; count]),
             Scalar::Bool => Data::Bool(vec![false; count]),
         }
     }
     pub fn scalar(&self) -> Scalar {
         match self {
             Data::F64(_) => Scalar::F64,
+            Data::F32(_) => Scalar::F32,
             Data::I64(_) => Scalar::I64,
+            Data::I32(_) => Scalar::I32,
             Data::Bool(_) => Scalar::Bool,
         }
     }
     pub fn get(&self, k: usize) -> Lit {
         match self {
             Data::F64(v) => Lit::F64(v[k]),
+            Data::F32(v) => Lit::F32(v[k]),
             Data::I64(v) => Lit::I64(v[k]),
+            Data::I32(v) => Lit::I32(v[k]),
             Data::Bool(v) => Lit::Bool(v[k]),
         }
     }

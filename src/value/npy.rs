@@ -168,10 +168,13 @@ fn element_type(descr: &str) -> Option<(Element, usize, bool)> {
 }
 
 fn read_elements(source: &mut impl Read, element: Element, width: usize, big: bool, count: usize) -> Result<Data, Error> {
+    // Integers of a size that the language lacks are read as the next that it has.
     let mut data = match element {
-        Element::F64 | Element::F32 => Data::F64(vec![]),
+        Element::F64 => Data::F64(vec![]),
+        Element::F32 => Data::F32(vec![]),
+        Element::I64 | Element::U64 | Element::U32 => Data::I64(vec![]),
+        Element::I32 | Element::I16 | Element::I8 | Element::U16 | Element::U8 => Data::I32(vec![]),
         Element::Bool => Data::Bool(vec![]),
-        _ => Data::I64(vec![]),
     };
     let mut buffer = vec![0u8; CHUNK];
     let mut left = count;
@@ -198,30 +201,42 @@ fn append(data: &mut Data, element: Element, bytes: &[u8]) -> Result<(), Error> 
             bytes.chunks_exact(size_of::<$ty>()).map(|c| <$ty>::from_le_bytes(c.try_into().expect("whole elements")))
         };
     }
+    fn reserve<T>(v: &mut Vec<T>, count: usize) -> Result<(), Error> {
+        v.try_reserve(count).map_err(|_| Error::new("the array does not fit in memory"))
+    }
     match data {
         Data::F64(v) => {
-            v.try_reserve(bytes.len() / 4).map_err(|_| Error::new("the array does not fit in memory"))?;
+            reserve(v, bytes.len() / 8)?;
+            v.extend(elements!(f64));
+        }
+        Data::F32(v) => {
+            reserve(v, bytes.len() / 4)?;
+            v.extend(elements!(f32));
+        }
+        Data::Bool(v) => {
+            reserve(v, bytes.len())?;
+            v.extend(bytes.iter().map(|b| *b != 0));
+        }
+        Data::I32(v) => {
+            reserve(v, bytes.len())?;
             match element {
-                Element::F32 => v.extend(elements!(f32).map(f64::from)),
-                _ => v.extend(elements!(f64)),
+                Element::I16 => v.extend(elements!(i16).map(i32::from)),
+                Element::I8 => v.extend(elements!(i8).map(i32::from)),
+                Element::U16 => v.extend(elements!(u16).map(i32::from)),
+                Element::U8 => v.extend(elements!(u8).map(i32::from)),
+                _ => v.extend(elements!(i32)),
             }
         }
-        Data::Bool(v) => v.extend(bytes.iter().map(|b| *b != 0)),
         Data::I64(v) => {
-            v.try_reserve(bytes.len()).map_err(|_| Error::new("the array does not fit in memory"))?;
+            reserve(v, bytes.len() / 4)?;
             match element {
-                Element::I32 => v.extend(elements!(i32).map(i64::from)),
-                Element::I16 => v.extend(elements!(i16).map(i64::from)),
-                Element::I8 => v.extend(elements!(i8).map(i64::from)),
                 Element::U32 => v.extend(elements!(u32).map(i64::from)),
-                Element::U16 => v.extend(elements!(u16).map(i64::from)),
-                Element::U8 => v.extend(elements!(u8).map(i64::from)),
                 Element::U64 => {
                     for x in elements!(u64) {
                         v.push(i64::try_from(x).map_err(|_| Error::new(format!("{x} is too large for i64")))?);
                     }
                 }
-                Element::I64 | Element::F64 | Element::F32 | Element::Bool => v.extend(elements!(i64)),
+                _ => v.extend(elements!(i64)),
             }
         }
     }
@@ -255,7 +270,9 @@ fn to_row_major(shape: &[usize], data: Data) -> Data {
     }
     match data {
         Data::F64(v) => Data::F64(permute(shape, v)),
+        Data::F32(v) => Data::F32(permute(shape, v)),
         Data::I64(v) => Data::I64(permute(shape, v)),
+        Data::I32(v) => Data::I32(permute(shape, v)),
         Data::Bool(v) => Data::Bool(permute(shape, v)),
     }
 }
@@ -263,22 +280,17 @@ fn to_row_major(shape: &[usize], data: Data) -> Data {
 pub fn write(array: &Array, out: &mut impl Write) -> io::Result<()> {
     use npyz::WriterBuilder;
     let shape: Vec<u64> = array.shape.iter().map(|d| *d as u64).collect();
+    fn elements<T: npyz::AutoSerialize + Copy>(v: &[T], shape: &[u64], out: &mut impl Write) -> io::Result<()> {
+        let mut w = npyz::WriteOptions::new().default_dtype().shape(shape).writer(out).begin_nd()?;
+        w.extend(v.iter().copied())?;
+        w.finish()
+    }
     match &array.data {
-        Data::F64(v) => {
-            let mut w = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(out).begin_nd()?;
-            w.extend(v.iter().copied())?;
-            w.finish()
-        }
-        Data::I64(v) => {
-            let mut w = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(out).begin_nd()?;
-            w.extend(v.iter().copied())?;
-            w.finish()
-        }
-        Data::Bool(v) => {
-            let mut w = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(out).begin_nd()?;
-            w.extend(v.iter().copied())?;
-            w.finish()
-        }
+        Data::F64(v) => elements(v, &shape, out),
+        Data::F32(v) => elements(v, &shape, out),
+        Data::I64(v) => elements(v, &shape, out),
+        Data::I32(v) => elements(v, &shape, out),
+        Data::Bool(v) => elements(v, &shape, out),
     }
 }
 
@@ -307,6 +319,7 @@ mod tests {
     fn reads_every_number_type() {
         let ints = |descr: &str, bytes: &[u8]| match parse(&file(descr, "False", "(2,)", bytes)).unwrap().data {
             Data::I64(v) => v,
+            Data::I32(v) => v.into_iter().map(i64::from).collect(),
             other => panic!("{other:?}"),
         };
         assert_eq!(ints("<i8", &[(-5i64).to_le_bytes(), 7i64.to_le_bytes()].concat()), [-5, 7]);
@@ -318,7 +331,7 @@ mod tests {
         assert_eq!(ints("<u2", &[5, 0, 0xff, 0xff]), [5, 65535]);
         assert_eq!(ints("<u4", &[5, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]), [5, 4294967295]);
         let f32s = parse(&file("<f4", "False", "(2,)", &[1.5f32.to_le_bytes(), 0.1f32.to_le_bytes()].concat())).unwrap();
-        assert_eq!(f32s.data, Data::F64(vec![1.5, f64::from(0.1f32)]));
+        assert_eq!(f32s.data, Data::F32(vec![1.5, 0.1]));
         let f64s = parse(&file(">f8", "False", "()", &2.5f64.to_be_bytes())).unwrap();
         assert_eq!(f64s, Array::f64(vec![], vec![2.5]));
         assert_eq!(parse(&file("|b1", "False", "(2,)", &[0, 1])).unwrap().data, Data::Bool(vec![false, true]));
@@ -375,6 +388,8 @@ mod tests {
             Array::f64(vec![], vec![3.5]),
             Array::f64(vec![0, 3], vec![]),
             Array::new(vec![3], Data::I64(vec![i64::MIN, 0, i64::MAX])),
+            Array::new(vec![3], Data::F32(vec![f32::MIN_POSITIVE, 0.1, f32::INFINITY])),
+            Array::new(vec![3, 1], Data::I32(vec![i32::MIN, 0, i32::MAX])),
             Array::new(vec![1, 2], Data::Bool(vec![true, false])),
         ] {
             let mut bytes = vec![];

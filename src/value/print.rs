@@ -47,11 +47,15 @@ pub fn pretty(value: &Value, indent: usize) -> String {
 /// Whole floats are written without a point, as they may be in programs.
 pub fn scalar(lit: Lit) -> String {
     match lit {
-        Lit::F64(x) if x.is_nan() => "nan".into(),
-        Lit::F64(x) if x.fract() == 0.0 && x.abs() < 1e15 && (x != 0.0 || x.is_sign_positive()) => format!("{x:.0}"),
-        Lit::F64(x) => format!("{x:?}"),
-        Lit::I64(x) => x.to_string(),
-        Lit::Bool(x) => x.to_string(),
+        Lit::F64(_) | Lit::F32(_) => {
+            let (x, digits) = (lit.as_float().expect("a float"), lit.digits());
+            match digits.strip_suffix(".0") {
+                _ if x.is_nan() => "nan".into(),
+                Some(whole) if x.abs() < 1e15 && (x != 0.0 || x.is_sign_positive()) => whole.into(),
+                _ => digits,
+            }
+        }
+        Lit::I64(_) | Lit::I32(_) | Lit::Bool(_) => lit.digits(),
     }
 }
 

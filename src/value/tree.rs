@@ -1,8 +1,11 @@
 //! Values as they are read, before their type is known, and their conversion to the type a parameter wants.
 //!
-//! Whole numbers are taken where floats are wanted; nothing else converts by itself. A list of `n` is an axis of
-//! `n` places; a tuple may be written as a list (JSON has no other way). A record has its fields in any order, and an
-//! array of records, which is a record of arrays, may be a list of records.
+//! Numbers that are written have the type that is wanted: whole ones are floats too, decimal ones the nearest float.
+//! Arrays of files have a type of their own, which is converted only where every number stays the same: integers to
+//! wider ones and to floats, narrower ones that fit, `f32` to `f64`. An `f64` is never rounded to an `f32`: whoever
+//! wants that says it where the file is made. A list of `n` is an axis of `n` places; a tuple may be written as a list
+//! (JSON has no other way). A record has its fields in any order, and an array of records, which is a record of arrays,
+//! may be a list of records.
 
 use super::array::{count_of, describe_dimensions, describe_lit};
 use super::{Array, Data, Error, Value};
@@ -52,7 +55,7 @@ impl Wanted<'_> {
         match self.ty {
             Type::Scalar(s) => match tree {
                 Tree::Scalar(lit) => self.scalar(lit, *s).map(Value::Scalar),
-                Tree::Array(a) if a.rank() == 0 => self.scalar(a.data.get(0), *s).map(Value::Scalar),
+                Tree::Array(a) if a.rank() == 0 => self.array(a, *s).map(Value::from),
                 Tree::Fill(fill, shape) if shape.is_empty() => self.fill(fill, &shape, *s).map(Value::from),
                 other => Err(self.mismatch(&other.describe())),
             },
@@ -130,26 +133,63 @@ impl Wanted<'_> {
         Ok(columns.into_iter().map(|(name, column)| (name, Tree::List(column))).collect())
     }
 
+    /// A number that is written.
     fn scalar(&self, lit: Lit, wanted: Scalar) -> Result<Lit, Error> {
+        let refused = || self.error(format!("expected {}, got {}", wanted.name(), describe_lit(lit)));
         match (lit, wanted) {
-            (Lit::I64(x), Scalar::F64) => Ok(Lit::F64(x as f64)),
             (lit, wanted) if lit.scalar() == wanted => Ok(lit),
-            (Lit::F64(x), Scalar::I64) => {
-                let error = self.error(format!("expected i64, got {}", describe_lit(lit)));
-                let whole = x.fract() == 0.0 && x.abs() < 9e15;
-                Err(if whole { error.note(format!("a whole number has no point: `{}`", x as i64)) } else { error })
+            (Lit::I64(x), Scalar::F64) => Ok(Lit::F64(x as f64)),
+            (Lit::I64(x), Scalar::F32) => Ok(Lit::F32(x as f32)),
+            (Lit::F64(x), Scalar::F32) => Ok(Lit::F32(x as f32)),
+            (Lit::I64(x), Scalar::I32) => {
+                i32::try_from(x).map(Lit::I32).map_err(|_| refused().note("`i32` holds whole numbers from -2^31 to 2^31 - 1"))
             }
-            (lit, wanted) => Err(self.error(format!("expected {}, got {}", wanted.name(), describe_lit(lit)))),
+            (Lit::F64(x), Scalar::I64 | Scalar::I32) => {
+                let whole = x.fract() == 0.0 && x.abs() < 9e15;
+                Err(if whole { refused().note(format!("a whole number has no point: `{}`", x as i64)) } else { refused() })
+            }
+            _ => Err(refused()),
         }
     }
 
+    /// An array of a file.
     fn array(&self, array: Array, wanted: Scalar) -> Result<Array, Error> {
-        let data = match (array.data, wanted) {
-            (Data::I64(v), Scalar::F64) => Data::F64(v.iter().map(|x| *x as f64).collect()),
-            (data, wanted) if data.scalar() == wanted => data,
-            (data, _) => return Err(self.mismatch(&format!("{} of {}", describe_dimensions(&array.shape), data.scalar().name()))),
+        let Array { shape, data } = array;
+        let given = match shape.as_slice() {
+            [] => describe_lit(data.get(0)),
+            shape => format!("{} of {}", describe_dimensions(shape), data.scalar().name()),
         };
-        Ok(Array { shape: array.shape, data })
+        let refused = || self.mismatch(&given);
+        let changed = |place: usize, x: i64| {
+            let index = Array { shape: shape.clone(), data: Data::zeros(Scalar::Bool, 0) }.index_of(place);
+            let at = index.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+            refused().note(format!("its number {x} at [{at}] is no {}", wanted.name()))
+        };
+        let exact = |x: i64| x.unsigned_abs() <= 1 << f32::MANTISSA_DIGITS;
+        let data = match (data, wanted) {
+            (data, wanted) if data.scalar() == wanted => data,
+            (Data::I64(v), Scalar::F64) => Data::F64(v.iter().map(|x| *x as f64).collect()),
+            (Data::I32(v), Scalar::F64) => Data::F64(v.iter().map(|x| f64::from(*x)).collect()),
+            (Data::I32(v), Scalar::I64) => Data::I64(v.iter().map(|x| i64::from(*x)).collect()),
+            (Data::F32(v), Scalar::F64) => Data::F64(v.iter().map(|x| f64::from(*x)).collect()),
+            (Data::I64(v), Scalar::I32) => {
+                let narrow = |(k, x): (usize, &i64)| i32::try_from(*x).map_err(|_| changed(k, *x));
+                Data::I32(v.iter().enumerate().map(narrow).collect::<Result<_, _>>()?)
+            }
+            (Data::I64(v), Scalar::F32) => {
+                let convert = |(k, x): (usize, &i64)| if exact(*x) { Ok(*x as f32) } else { Err(changed(k, *x)) };
+                Data::F32(v.iter().enumerate().map(convert).collect::<Result<_, _>>()?)
+            }
+            (Data::I32(v), Scalar::F32) => {
+                let convert = |(k, x): (usize, &i32)| if exact((*x).into()) { Ok(*x as f32) } else { Err(changed(k, (*x).into())) };
+                Data::F32(v.iter().enumerate().map(convert).collect::<Result<_, _>>()?)
+            }
+            (Data::F64(_), Scalar::F32) => {
+                return Err(refused().note("numbers of files are not rounded; save it as `float32`, or declare the parameter as `f64`"));
+            }
+            _ => return Err(refused()),
+        };
+        Ok(Array { shape, data })
     }
 
     fn fill(&self, fill: Fill, shape: &[usize], scalar: Scalar) -> Result<Array, Error> {
@@ -161,13 +201,23 @@ impl Wanted<'_> {
             (Data::F64(v), Fill::Ones) => v.resize(count, 1.0),
             (Data::F64(v), Fill::Range) => v.extend((0..count).map(|k| k as f64)),
             (Data::F64(v), Fill::Random) => v.extend((0..count).map(|_| random.symmetric())),
+            (Data::F32(v), Fill::Zeros) => v.resize(count, 0.0),
+            (Data::F32(v), Fill::Ones) => v.resize(count, 1.0),
+            (Data::F32(v), Fill::Range) => v.extend((0..count).map(|k| k as f32)),
+            (Data::F32(v), Fill::Random) => v.extend((0..count).map(|_| random.symmetric() as f32)),
             (Data::I64(v), Fill::Zeros) => v.resize(count, 0),
             (Data::I64(v), Fill::Ones) => v.resize(count, 1),
             (Data::I64(v), Fill::Range) => v.extend(0..count as i64),
+            (Data::I32(v), Fill::Zeros) => v.resize(count, 0),
+            (Data::I32(v), Fill::Ones) => v.resize(count, 1),
+            (Data::I32(v), Fill::Range) => {
+                let last = i32::try_from(count).map_err(|_| self.error(format!("`range({count})` does not fit i32")))?;
+                v.extend(0..last)
+            }
             (Data::Bool(v), Fill::Zeros) => v.resize(count, false),
             (Data::Bool(v), Fill::Ones) => v.resize(count, true),
-            (Data::I64(_), Fill::Random) | (Data::Bool(_), Fill::Range | Fill::Random) => {
-                return Err(self.mismatch("random or counted numbers").note("`random` gives f64, `range` f64 or i64"));
+            (Data::I64(_) | Data::I32(_), Fill::Random) | (Data::Bool(_), Fill::Range | Fill::Random) => {
+                return Err(self.mismatch("random or counted numbers").note("`random` gives floats, `range` floats or integers"));
             }
         }
         Ok(Array { shape: shape.to_vec(), data })

@@ -5,6 +5,7 @@ use super::{direction, inner, size};
 use iverson::check::{self, DerivativeKind};
 use iverson::interpret;
 use iverson::ir::print::print_function;
+use iverson::ir::widen::{has_f32, widen};
 use iverson::ir::{FunctionId, Program};
 use iverson::value::Value;
 
@@ -53,8 +54,10 @@ impl Modes {
         let (Value::Tuple(forward), Value::Tuple(reverse)) = (&forward, &reverse) else {
             return Err("derived functions give pairs".to_string());
         };
+        let (program, id) = self.function.last();
         for (mode, first) in [("jvp", &forward[0]), ("vjp", &reverse[0])] {
-            super::stages::check_same(&value, first).map_err(|e| format!("the value from {mode} is another: {e}"))?;
+            super::stages::check_same(&value, first, super::stages::tolerance(program, id))
+                .map_err(|e| format!("the value from {mode} is another: {e}"))?;
         }
         let adjoints = if self.wrt.len() == 1 { vec![reverse[1].clone()] } else { parts(&reverse[1])? };
 
@@ -92,29 +95,34 @@ impl Modes {
         if !scale.is_finite() {
             return Ok(());
         }
-        if (left - right).abs() > 1e-9 * (scale + 1e-3) {
+        let (program, id) = self.function.last();
+        let tolerance = if has_f32(program, id) { 1e-4 } else { 1e-9 };
+        if (left - right).abs() > tolerance * (scale + 1e-3) {
             return Err(format!("forward mode gives {left}, reverse mode {right}: they are not dual"));
         }
         Ok(())
     }
 
     /// The tangent against differences. Where those from both sides disagree, the function has a kink, and its derivative
-    /// is a matter of convention.
+    /// is a matter of convention. Where there is an `f32`, differences are those of the function computed in `f64`.
     fn differences(&self, args: &[Value], tangents: &[Value], tangent: &Value, value: &Value) -> Result<(), String> {
         let (program, id) = self.function.last();
+        let single = has_f32(program, id);
+        let wide = if single { widen(program) } else { program.clone() };
         let at = |h: f64| -> Option<Vec<f64>> {
-            let mut moved = args.to_vec();
+            let mut moved: Vec<Value> = args.iter().map(Value::widened).collect();
             for (p, t) in self.wrt.iter().zip(tangents) {
                 let step = t.floats();
                 let mut k = 0;
-                moved[*p].for_each_f64(&mut |x| {
+                moved[*p].for_each_float(&mut |x| {
                     *x += h * step[k];
                     k += 1;
                 });
             }
-            Some(interpret::call(program, id, &moved).ok()?.0.floats())
+            Some(interpret::call(&wide, id, &moved).ok()?.0.floats())
         };
-        let here = value.floats();
+        let here = if single { at(0.0).unwrap_or_else(|| value.floats()) } else { value.floats() };
+        let tolerance = if single { 2e-3 } else { 1e-4 };
         let tangent = tangent.floats();
         let (h, k) = (1e-5, 1e-4);
         let (Some(up), Some(down), Some(far_up), Some(far_down)) = (at(h), at(-h), at(k), at(-k)) else { return Ok(()) };
@@ -125,7 +133,7 @@ impl Modes {
             let far = (far_up[i] - far_down[i]) / (2.0 * k);
             let scale = 1.0 + near.abs() + here[i].abs();
             let smooth = (right - left).abs() <= 1e-3 * scale && (near - far).abs() <= 1e-3 * scale;
-            if smooth && near.is_finite() && (near - tangent[i]).abs() > 1e-4 * scale {
+            if smooth && near.is_finite() && (near - tangent[i]).abs() > tolerance * scale {
                 return Err(format!("the tangent of result {i} is {}, but differences give {near}", tangent[i]));
             }
         }

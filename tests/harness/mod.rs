@@ -56,7 +56,7 @@ pub fn size(value: &Value) -> u64 {
 pub fn direction(value: &Value, seed: u64) -> Option<Value> {
     let mut direction = value.tangent_part()?;
     let mut state = seed.wrapping_mul(0x9e3779b97f4a7c15) | 1;
-    direction.for_each_f64(&mut |x| {
+    direction.for_each_float(&mut |x| {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         *x = (state >> 40) as f64 / (1u64 << 24) as f64 + 0.25;
         if state >> 39 & 1 == 1 {

@@ -11,7 +11,7 @@ pub const SIZES: [i64; 4] = [0, 1, 7, 17];
 /// Floats that look random and are no round numbers; integers are `integer`, those in arrays count up to it.
 pub fn sample(ty: &Type, size: &impl Fn(Var) -> Option<i64>, integer: i64, seed: &mut f64) -> Value {
     let mut value = Value::zero(ty, size).expect("the sizes are known");
-    value.for_each_f64(&mut |x| {
+    value.for_each_float(&mut |x| {
         *seed += 1.0;
         *x = (*seed * 12.9898).sin() * 1.3;
     });
@@ -22,10 +22,14 @@ pub fn sample(ty: &Type, size: &impl Fn(Var) -> Option<i64>, integer: i64, seed:
 fn fill_integers(value: &mut Value, integer: i64) {
     match value {
         Value::Scalar(Lit::I64(k)) => *k = integer,
+        Value::Scalar(Lit::I32(k)) => *k = integer as i32,
         Value::Scalar(_) => {}
         Value::Array(a) => {
-            if let Data::I64(v) = &mut a.data {
-                v.iter_mut().enumerate().for_each(|(i, k)| *k = (i as i64 * 3) % integer.max(1))
+            let at = |i: usize| (i as i64 * 3) % integer.max(1);
+            match &mut a.data {
+                Data::I64(v) => v.iter_mut().enumerate().for_each(|(i, k)| *k = at(i)),
+                Data::I32(v) => v.iter_mut().enumerate().for_each(|(i, k)| *k = at(i) as i32),
+                Data::F64(_) | Data::F32(_) | Data::Bool(_) => {}
             }
         }
         Value::Tuple(parts) => parts.iter_mut().for_each(|v| fill_integers(v, integer)),

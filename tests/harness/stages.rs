@@ -2,6 +2,7 @@
 
 use super::sound;
 use iverson::interpret::{self, Counts, Failure};
+use iverson::ir::widen;
 use iverson::ir::{Body, Exp, Function, FunctionId, Program};
 use iverson::pipeline;
 use iverson::runtime;
@@ -12,25 +13,31 @@ use std::cell::OnceCell;
 /// What the compiled code and the passes may differ by: the order of additions and the last bits of functions.
 pub const TOLERANCE: Tolerance = Tolerance { relative: 1e-10, absolute: 1e-12 };
 
-/// The values are the same to `TOLERANCE`. The zero of a false bracket and of a tangent that is not there is *strong*: a
+/// The same of a function: an `f32` in it leaves its mark on an `f64`, too.
+pub fn tolerance(program: &Program, id: FunctionId) -> Tolerance {
+    if widen::has_f32(program, id) { TOLERANCE.single() } else { TOLERANCE }
+}
+
+/// The values are the same to a tolerance. The zero of a false bracket and of a tangent that is not there is *strong*: a
 /// pass may take a product with it for zero whatever the other factor is, so where that is infinite or NaN the NaN of
 /// the program as written may be a number later.
-pub fn check_same(wanted: &Value, found: &Value) -> Result<(), String> {
+pub fn check_same(wanted: &Value, found: &Value, tolerance: Tolerance) -> Result<(), String> {
     let reference = wanted.floats();
     let mut found = found.clone();
     if found.floats().len() == reference.len() {
         let mut wanted = reference.iter();
-        found.for_each_f64(&mut |x| match wanted.next() {
+        found.for_each_float(&mut |x| match wanted.next() {
             Some(w) if w.is_nan() => *x = *w,
             _ => {}
         });
     }
-    check_close(wanted, &found, TOLERANCE).map_err(|e| e.to_string())
+    check_close(wanted, &found, tolerance).map_err(|e| e.to_string())
 }
 
 /// A function after every pass that changed it.
 pub struct Stages {
     all: Vec<Stage>,
+    tolerance: Tolerance,
     compiled: OnceCell<Result<runtime::Compiled, String>>,
 }
 
@@ -45,7 +52,7 @@ impl Stages {
     /// Runs the pipeline; the program and every stage must be sound.
     pub fn new(program: &Program, id: FunctionId) -> Result<Stages, String> {
         sound(program)?;
-        let mut stages = Stages { all: vec![], compiled: OnceCell::new() };
+        let mut stages = Stages { all: vec![], tolerance: tolerance(program, id), compiled: OnceCell::new() };
         if !program.functions.iter().any(|f| matches!(f.body, Body::Derived { .. })) {
             stages.all.push(Stage { passes: vec!["check".to_string()], program: program.clone(), id });
         }
@@ -86,7 +93,7 @@ impl Stages {
         for stage in &self.all {
             match (interpret::call(&stage.program, stage.id, args), &first) {
                 (Ok(found), None) => first = Some(found),
-                (Ok((value, _)), Some((wanted, _))) => check_same(wanted, &value)
+                (Ok((value, _)), Some((wanted, _))) => check_same(wanted, &value, self.tolerance)
                     .map_err(|e| format!("after {}, the value is another: {e}\n{}", stage.passes[0], self.shown(stage)))?,
                 (Err(failure), None) => return self.fails(args, target, failure),
                 (Err(failure), Some(_)) => {
@@ -97,7 +104,7 @@ impl Stages {
         let first = first.ok_or("there is no stage")?;
         if target == Target::Compiled {
             let value = self.compiled()?.call(args, 1).map_err(|f| format!("compiled, the call fails: {}", f.message))?;
-            check_same(&first.0, &value).map_err(|e| format!("compiled, the value is another: {e}"))?;
+            check_same(&first.0, &value, self.tolerance).map_err(|e| format!("compiled, the value is another: {e}"))?;
         }
         Ok(Ok(first))
     }
@@ -108,7 +115,9 @@ impl Stages {
         if target == Target::Compiled {
             let (program, id) = self.last();
             match (interpret::call(program, id, args), self.compiled()?.call(args, 1)) {
-                (Ok((wanted, _)), Ok(value)) => check_same(&wanted, &value).map_err(|e| format!("compiled, the value is another: {e}"))?,
+                (Ok((wanted, _)), Ok(value)) => {
+                    check_same(&wanted, &value, self.tolerance).map_err(|e| format!("compiled, the value is another: {e}"))?
+                }
                 (Err(wanted), Err(found)) if wanted == found => {}
                 (wanted, found) => {
                     let wanted = wanted.map(|(value, _)| value);

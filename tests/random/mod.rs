@@ -56,11 +56,12 @@ impl Writer {
         self.random.pick(&sizes)
     }
     fn element(&mut self) -> Scalar {
-        if self.random.chance(80) { Scalar::F64 } else { Scalar::I64 }
+        self.random.pick(&[Scalar::F64, Scalar::F64, Scalar::F64, Scalar::F32, Scalar::I64, Scalar::I32])
     }
     fn ty(&mut self, depth: usize) -> Type {
         match self.random.below(if depth == 0 { 4 } else { 6 }) {
-            0 | 1 => Type::F64,
+            0 => Type::F64,
+            1 => self.random.pick(&[Type::F64, Type::F64, Type::F32, Type::I32]),
             2 => Type::Array(vec![self.size()], self.element()),
             3 => Type::Array(vec![self.size(), self.size()], self.element()),
             4 => Type::I64,
@@ -91,8 +92,9 @@ impl Writer {
             return self.any_type(ty, depth);
         }
         match ty {
-            Type::Scalar(Scalar::F64) => self.float(depth),
+            Type::Scalar(s @ (Scalar::F64 | Scalar::F32)) => self.float(*s, depth),
             Type::Scalar(Scalar::I64) => self.int(depth),
+            Type::Scalar(Scalar::I32) => self.short_int(depth),
             Type::Scalar(Scalar::Bool) => self.truth(depth),
             Type::Array(shape, s) => self.array(shape, *s, depth),
             Type::Tuple(parts) => self.tuple(parts, depth),
@@ -101,8 +103,8 @@ impl Writer {
 
     fn leaf(&mut self, ty: &Type) -> Exp {
         match ty {
-            Type::Scalar(Scalar::F64) => f64(self.random.float()),
-            Type::Scalar(Scalar::I64) => i64(self.random.below(4) as i64),
+            Type::Scalar(s @ (Scalar::F64 | Scalar::F32)) => float(*s, self.random.float()),
+            Type::Scalar(s @ (Scalar::I64 | Scalar::I32)) => Exp::Lit(Lit::integer(*s, self.random.below(4) as i64)),
             Type::Scalar(Scalar::Bool) => bool(self.random.chance(50)),
             Type::Array(shape, s) => {
                 let inner = Type::array(shape[1..].to_vec(), *s);
@@ -198,8 +200,8 @@ impl Writer {
         })
     }
 
-    fn float(&mut self, depth: usize) -> Exp {
-        let f = Type::F64;
+    fn float(&mut self, s: Scalar, depth: usize) -> Exp {
+        let f = Type::Scalar(s);
         match self.random.below(10) {
             0..=2 => {
                 let op = self.random.pick(&[Op::Add, Op::Sub, Op::Mul, Op::Min, Op::Max]);
@@ -211,7 +213,10 @@ impl Writer {
                 op1(op, self.exp(&f, depth - 1))
             }
             4 => Exp::Partial(Op::Atan, 0, vec![self.exp(&f, depth - 1)]),
-            5 => op1(Op::ToF64, self.exp(&Type::I64, depth - 1)),
+            5 => {
+                let from = self.random.pick(&[Type::I64, Type::I32, Type::BOOL, Type::F64, Type::F32]);
+                op1(Op::conversion(s).expect("to a number"), self.exp(&from, depth - 1))
+            }
             6 => op2(Op::Pow, self.exp(&f, depth - 1), i64(self.random.below(4) as i64)),
             7 => self.reduce(&[Reduction::Prod, Reduction::Max, Reduction::Min], &f, depth),
             _ => self.sum_of(&f, depth),
@@ -232,9 +237,32 @@ impl Writer {
                 op2(op, a, b)
             }
             4 => self.reduce(&[Reduction::ArgMax, Reduction::ArgMin], &Type::F64, depth),
-            5 => op1(Op::ToI64, self.exp(&Type::F64, depth - 1)),
+            5 => {
+                let from = self.random.pick(&[Type::F64, Type::F32, Type::I32]);
+                op1(Op::ToI64, self.exp(&from, depth - 1))
+            }
             6 => self.reduce(&[Reduction::Prod, Reduction::Max, Reduction::Min], &i, depth),
             7 => self.size_of(),
+            _ => self.sum_of(&i, depth),
+        }
+    }
+    fn short_int(&mut self, depth: usize) -> Exp {
+        let i = Type::I32;
+        match self.random.below(6) {
+            0 | 1 => {
+                let op = self.random.pick(&[Op::Add, Op::Sub, Op::Mul, Op::Min, Op::Max]);
+                let a = self.exp(&i, depth - 1);
+                op2(op, a, self.exp(&i, depth - 1))
+            }
+            2 => {
+                let op = self.random.pick(&[Op::IDiv, Op::IMod, Op::Pow]);
+                op2(op, self.exp(&i, depth - 1), Exp::Lit(Lit::I32(3)))
+            }
+            3 => self.reduce(&[Reduction::Prod, Reduction::Max, Reduction::Min], &i, depth),
+            4 => {
+                let from = self.random.pick(&[Type::I64, Type::BOOL, Type::F64, Type::F32]);
+                op1(Op::ToI32, self.exp(&from, depth - 1))
+            }
             _ => self.sum_of(&i, depth),
         }
     }
@@ -245,7 +273,7 @@ impl Writer {
     fn truth(&mut self, depth: usize) -> Exp {
         match self.random.below(5) {
             0 | 1 => {
-                let of = if self.random.chance(50) { Type::F64 } else { Type::I64 };
+                let of = self.random.pick(&[Type::F64, Type::I64, Type::F32, Type::I32]);
                 let op = self.random.pick(&[Op::Lt, Op::Le, Op::Gt, Op::Ge, Op::Eq, Op::Ne]);
                 let a = self.exp(&of, depth - 1);
                 op2(op, a, self.exp(&of, depth - 1))
@@ -360,7 +388,9 @@ pub fn random_program(seed: u64, depth: usize) -> Program {
         ("A", Type::Array(vec![sn.clone(), sm.clone()], Scalar::F64)),
         ("x", Type::Array(vec![sn.clone()], Scalar::F64)),
         ("y1", Type::Array(vec![sm], Scalar::F64)),
-        ("is", Type::Array(vec![sn], Scalar::I64)),
+        ("is", Type::Array(vec![sn.clone()], Scalar::I64)),
+        ("z", Type::Array(vec![sn.clone()], Scalar::F32)),
+        ("js", Type::Array(vec![sn], Scalar::I32)),
         ("I", Type::F64),
         ("k", Type::I64),
     ];
@@ -387,5 +417,8 @@ pub fn arguments(seed: u64, n: usize, m: usize) -> Vec<Value> {
     let a = Array { shape: vec![n, m], data: Data::F64(floats(n * m)) };
     let (x, y) = (floats(n), floats(m));
     let is: Vec<i64> = (0..n).map(|i| ((i * 7 + 3) % n.max(1)) as i64).collect();
-    vec![Value::Array(a), Value::from(x), Value::from(y), Value::from(is), Value::from(0.75), Value::from(2i64)]
+    let z: Vec<f32> = x.iter().map(|x| *x as f32).collect();
+    let js: Vec<i32> = is.iter().rev().map(|k| *k as i32).collect();
+    let scalars = [Value::from(0.75), Value::from(2i64)];
+    [Value::Array(a), Value::from(x), Value::from(y), Value::from(is), Value::from(z), Value::from(js)].into_iter().chain(scalars).collect()
 }

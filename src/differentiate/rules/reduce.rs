@@ -75,6 +75,10 @@ fn array_of(facts: &Facts, range: &Range, body: &Exp) -> (Var, Size) {
     }
 }
 
+fn element_scalar(vars: &Vars, elements: Var) -> Scalar {
+    vars.ty(elements).scalar().expect("a reduction runs over an array of scalars")
+}
+
 /// `0 < size`
 fn some(size: &Size) -> Exp {
     match size.as_constant() {
@@ -84,11 +88,12 @@ fn some(size: &Size) -> Exp {
 }
 
 fn running_products(vars: &mut Vars, elements: Var, size: &Size, out: &mut Vec<Statement>) -> (Var, Var) {
+    let scalar = element_scalar(vars, elements);
     let mut running = |name: &str, key: &dyn Fn(Var) -> Exp| {
-        let (p, i) = (vars.fresh("p", Type::F64), vars.fresh("i", Type::I64));
+        let (p, i) = (vars.fresh("p", Type::Scalar(scalar)), vars.fresh("i", Type::I64));
         let body = mul(p, index(elements, vec![key(i)], Site::default()));
-        let h = History { state: vec![p], init: f64(1.0), index: i, size: size.clone(), body };
-        let all = vars.fresh(name, Type::Array(vec![size.add(&Size::constant(1))], Scalar::F64));
+        let h = History { state: vec![p], init: float(scalar, 1.0), index: i, size: size.clone(), body };
+        let all = vars.fresh(name, Type::Array(vec![size.add(&Size::constant(1))], scalar));
         out.push((vec![all], Exp::History(Box::new(h))));
         all
     };
@@ -104,15 +109,13 @@ fn others(before: Var, after: Var, i: Var, size: &Size) -> Exp {
 
 /// Finds the place of the extremum, binds `y` by reading there, and gives the place.
 fn extremum(vars: &mut Vars, y: Var, kind: Reduction, elements: Var, size: &Size, out: &mut Vec<Statement>) -> Var {
-    let (place, nothing) = match kind {
-        Reduction::Max => (Reduction::ArgMax, std::primitive::f64::NEG_INFINITY),
-        _ => (Reduction::ArgMin, std::primitive::f64::INFINITY),
-    };
+    let place = if kind == Reduction::Max { Reduction::ArgMax } else { Reduction::ArgMin };
+    let nothing = kind.neutral(element_scalar(vars, elements));
     let (k, i) = (vars.fresh("k", Type::I64), vars.fresh("i", Type::I64));
     let range = Range { index: i, lo: i64(0), hi: size_exp(size) };
     let found = Exp::Reduce(place, Box::new(range), Box::new(index(elements, vec![Exp::Var(i)], Site::default())));
     out.push((vec![k], if_(some(size), found, i64(0))));
     let value = index(elements, vec![Exp::Var(k)], Site::default());
-    out.push((vec![y], if_(some(size), value, f64(nothing))));
+    out.push((vec![y], if_(some(size), value, Exp::Lit(nothing))));
     k
 }

@@ -4,9 +4,10 @@
 //! reverse:  x̄ₖ += ∂ₖop · ȳ
 //!
 //! `+` also acts on arrays, where both rules are the same without products.
+//! Where the types of operand and result differ (a conversion between floats), tangents and adjoints are converted, too.
 
 use super::super::forward::Forward;
-use super::super::partials::{partial, scaled};
+use super::super::partials::{partial, scalar_of, scaled};
 use super::super::reverse::Reverse;
 use super::super::scope::Statement;
 use crate::ir::build::*;
@@ -21,7 +22,8 @@ pub fn forward(cx: &mut Forward, y: Var, op: Op, args: Vec<Exp>, out: &mut Vec<S
             arg_tan
         } else {
             let Some(p) = partial(cx.vars, op, k, &args, &Exp::Var(y)) else { continue };
-            scaled(p, arg_tan)
+            let (from, to) = (scalar_of(cx.vars, arg), scalar_of(cx.vars, &Exp::Var(y)));
+            scaled(p, convert(arg_tan, from, to))
         };
         tangent = Some(match tangent {
             None => term,
@@ -43,7 +45,8 @@ pub fn reverse(cx: &mut Reverse, y: Var, op: Op, args: &[Exp], y_adj: Exp) {
         if on_arrays {
             cx.contribute(arg, y_adj.clone());
         } else if let Some(p) = partial(cx.vars, op, k, args, &Exp::Var(y)) {
-            cx.contribute(arg, scaled(p, y_adj.clone()));
+            let (from, to) = (scalar_of(cx.vars, &Exp::Var(y)), scalar_of(cx.vars, arg));
+            cx.contribute(arg, convert(scaled(p, y_adj.clone()), from, to));
         }
     }
 }

@@ -61,7 +61,7 @@ impl Emitter<'_> {
         }
         for (total, combine) in totals {
             let scalar = kernel.local(*total).scalar;
-            line!(self, "{} {} = {};", type_name(scalar), self.names.local(*total), neutral(*combine, scalar));
+            line!(self, "{} {} = {};", type_name(scalar), self.names.local(*total), self.e(&Expr::Lit(neutral(*combine, scalar))));
         }
         for private in &p.private {
             let (name, parts) = (self.names.buffer(private.buffer).to_string(), self.names.buffer(private.parts).to_string());
@@ -102,17 +102,16 @@ impl Emitter<'_> {
         for (total, combine) in totals {
             let name = self.names.local(*total).to_string();
             let part = format!("{name}_parts{n}[chunk]");
-            let float = self.names.kernel.local(*total).scalar == Scalar::F64;
-            let combined = match (combine, float) {
-                (Combine::Add, _) => format!("{name} + {part}"),
-                (Combine::Mul, _) => format!("{name} * {part}"),
-                (Combine::Max, true) => format!("iv_max({name}, {part})"),
-                (Combine::Max, false) => format!("iv_int_max({name}, {part})"),
-                (Combine::Min, true) => format!("iv_min({name}, {part})"),
-                (Combine::Min, false) => format!("iv_int_min({name}, {part})"),
-                (Combine::And, _) => format!("{name} && {part}"),
-                (Combine::Or, _) => format!("{name} || {part}"),
-            };
+            let scalar = self.names.kernel.local(*total).scalar;
+            let apply = |op: Op| op.c_template(&[scalar, scalar]).replace("{0}", &name).replace("{1}", &part);
+            let combined = apply(match combine {
+                Combine::Add => Op::Add,
+                Combine::Mul => Op::Mul,
+                Combine::Max => Op::Max,
+                Combine::Min => Op::Min,
+                Combine::And => Op::And,
+                Combine::Or => Op::Or,
+            });
             line!(self, "for (int64_t chunk = 0; chunk < chunks{n}; chunk++) {name} = {combined};");
         }
         for private in &p.private {
@@ -131,18 +130,14 @@ impl Emitter<'_> {
     }
 }
 
-fn neutral(combine: Combine, scalar: Scalar) -> &'static str {
-    match (combine, scalar == Scalar::F64) {
-        (Combine::Add, true) => "0.0",
-        (Combine::Add, false) => "0",
-        (Combine::Mul, true) => "1.0",
-        (Combine::Mul, false) => "1",
-        (Combine::Max, true) => "-INFINITY",
-        (Combine::Max, false) => "INT64_MIN",
-        (Combine::Min, true) => "INFINITY",
-        (Combine::Min, false) => "INT64_MAX",
-        (Combine::And, _) => "true",
-        (Combine::Or, _) => "false",
+fn neutral(combine: Combine, scalar: Scalar) -> Lit {
+    match combine {
+        Combine::Add => Lit::zero(scalar),
+        Combine::Mul => Lit::one(scalar),
+        Combine::Max => Lit::lowest(scalar),
+        Combine::Min => Lit::highest(scalar),
+        Combine::And => Lit::Bool(true),
+        Combine::Or => Lit::Bool(false),
     }
 }
 

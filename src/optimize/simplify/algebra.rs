@@ -45,7 +45,10 @@ fn operation(cx: &mut Context, op: Op, args: Vec<Exp>) -> Rewrite {
             (a, z) | (z, a) if is_zero(z) => Ok(a.clone()),
             (a, Exp::Op(Op::Neg, n)) if is_scalar(cx, a) => Ok(sub(a.clone(), n[0].clone())),
             (Exp::Op(Op::Neg, n), b) if is_scalar(cx, b) => Ok(sub(b.clone(), n[0].clone())),
-            (a, b) if a == b && is_scalar(cx, a) => Ok(mul(f64(2.0), a.clone())),
+            (a, b) if a == b && is_scalar(cx, a) => {
+                let scalar = type_of_exp(cx.vars, a).scalar().expect("a scalar");
+                Ok(mul(Exp::Lit(Lit::small(scalar, 2)), a.clone()))
+            }
             _ => Err(Exp::Op(op, args)),
         },
         (Op::Sub, [a, b]) => match (a, b) {
@@ -55,13 +58,16 @@ fn operation(cx: &mut Context, op: Op, args: Vec<Exp>) -> Rewrite {
             _ => Err(Exp::Op(op, args)),
         },
         (Op::Mul, [a, b]) => match (a, b) {
-            (a, one) | (one, a) if *one == f64(1.0) => Ok(a.clone()),
-            (a, minus) | (minus, a) if *minus == f64(-1.0) => Ok(op1(Op::Neg, a.clone())),
+            (a, one) | (one, a) if is_small(one, 1) => Ok(a.clone()),
+            (a, minus) | (minus, a) if is_small(minus, -1) => Ok(op1(Op::Neg, a.clone())),
             (Exp::Op(Op::Neg, n), b) => Ok(op1(Op::Neg, mul(n[0].clone(), b.clone()))),
             (a, Exp::Op(Op::Neg, n)) => Ok(op1(Op::Neg, mul(a.clone(), n[0].clone()))),
-            (Exp::Lit(Lit::F64(c)), Exp::Op(Op::Mul, inner)) => match &inner[0] {
-                // Not where one factor alone overflows or vanishes, which the product need not do.
-                Exp::Lit(Lit::F64(d)) if (c * d).is_normal() => Ok(mul(f64(c * d), inner[1].clone())),
+            (Exp::Lit(c), Exp::Op(Op::Mul, inner)) => match &inner[0] {
+                Exp::Lit(d) => match Op::Mul.eval(&[*c, *d]) {
+                    // Not where one factor alone overflows or vanishes, which the product need not do.
+                    Ok(product) if is_normal(product) => Ok(mul(Exp::Lit(product), inner[1].clone())),
+                    _ => Err(Exp::Op(op, args)),
+                },
                 _ => Err(Exp::Op(op, args)),
             },
             (a, c @ Exp::Lit(_)) if !matches!(a, Exp::Lit(_)) => Ok(mul(c.clone(), a.clone())),
@@ -71,20 +77,54 @@ fn operation(cx: &mut Context, op: Op, args: Vec<Exp>) -> Rewrite {
             _ => Err(Exp::Op(op, args)),
         },
         (Op::Div, [a, b]) => match (a, b) {
-            (a, one) if *one == f64(1.0) => Ok(a.clone()),
+            (a, one) if is_small(one, 1) => Ok(a.clone()),
             (Exp::Op(Op::Neg, n), b) => Ok(op1(Op::Neg, op2(Op::Div, n[0].clone(), b.clone()))),
             _ => Err(Exp::Op(op, args)),
         },
         (Op::Neg, [Exp::Op(inner, parts)]) => match (inner, parts.as_slice()) {
             (Op::Neg, [a]) => Ok(a.clone()),
             (Op::Sub, [a, b]) => Ok(sub(b.clone(), a.clone())),
-            (Op::Mul, [Exp::Lit(Lit::F64(c)), x]) => Ok(mul(f64(-c), x.clone())),
+            (Op::Mul, [Exp::Lit(c), x]) => match Op::Neg.eval(&[*c]) {
+                Ok(minus) => Ok(mul(Exp::Lit(minus), x.clone())),
+                Err(_) => Err(Exp::Op(op, args)),
+            },
             _ => Err(Exp::Op(op, args)),
         },
-        (Op::Pow, [x, Exp::Lit(Lit::I64(1))]) => Ok(x.clone()),
-        (Op::Pow, [_, Exp::Lit(Lit::I64(0))]) => Ok(f64(1.0)),
-        (Op::ToF64, [x]) if type_of_exp(cx.vars, x) == Type::F64 => Ok(x.clone()),
+        (Op::Pow, [x, Exp::Lit(k)]) => match (k.as_integer(), type_of_exp(cx.vars, x)) {
+            (Some(1), _) => Ok(x.clone()),
+            (Some(0), Type::Scalar(s)) => Ok(Exp::Lit(Lit::one(s))),
+            _ => Err(Exp::Op(op, args)),
+        },
+        (_, [x]) if op.is_conversion() => match unconverted(cx, op, x) {
+            Some(same) => Ok(same),
+            None => Err(Exp::Op(op, args)),
+        },
         _ => Err(Exp::Op(op, args)),
+    }
+}
+
+/// The literal is this whole number.
+fn is_small(exp: &Exp, value: i8) -> bool {
+    matches!(exp, Exp::Lit(lit) if *lit == Lit::small(lit.scalar(), value) && lit.scalar().is_number())
+}
+/// Neither zero nor infinite, nor rounded as one near zero is; an integer always.
+fn is_normal(lit: Lit) -> bool {
+    match lit {
+        Lit::F64(x) => x.is_normal(),
+        Lit::F32(x) => x.is_normal(),
+        Lit::I64(_) | Lit::I32(_) => true,
+        Lit::Bool(_) => false,
+    }
+}
+
+/// What a conversion leaves as it is: a number of that type, also one that was converted to a type that holds it exactly.
+fn unconverted(cx: &Context, op: Op, x: &Exp) -> Option<Exp> {
+    let is_target = |e: &Exp| matches!(type_of_exp(cx.vars, e), Type::Scalar(s) if Op::conversion(s) == Some(op));
+    match x {
+        x if is_target(x) => Some(x.clone()),
+        Exp::Op(Op::ToF64, inner) if matches!(op, Op::ToF32 | Op::ToI32) => inner.first().filter(|e| is_target(e)).cloned(),
+        Exp::Op(Op::ToI64, inner) if op == Op::ToI32 => inner.first().filter(|e| is_target(e)).cloned(),
+        _ => None,
     }
 }
 
@@ -154,7 +194,7 @@ fn logic(cx: &Context, op: Op, args: Vec<Exp>) -> Rewrite {
         (Op::And | Op::Or, [a, b]) if a == b => Ok(a.clone()),
         (Op::Not, [Exp::Op(inner, parts)]) => {
             // NaN is neither below a number nor above it.
-            let ordered = type_of_exp(cx.vars, &parts[0]) == Type::I64;
+            let ordered = matches!(type_of_exp(cx.vars, &parts[0]), Type::Scalar(s) if s.is_integer());
             let opposite = match inner {
                 Op::Not => return Ok(parts[0].clone()),
                 Op::Eq => Op::Ne,

@@ -234,7 +234,7 @@ fn sum_of(cx: &mut Context, range: Range, body: Exp) -> Rewrite {
         }
     }
     let i = range.index;
-    let float = type_of_exp(cx.vars, &body) == Type::F64;
+    let float = matches!(type_of_exp(cx.vars, &body), Type::Scalar(s) if s.is_float());
     match body {
         Exp::Op(Op::Neg, args) if float => {
             Ok(op1(Op::Neg, Exp::Sum(Box::new(range), Box::new(args.into_iter().next().expect("one operand")))))

@@ -90,7 +90,7 @@ pub fn never_fails(cx: &Context, p: &Exp) -> bool {
 /// Whether an operation fails on some operands. `+` on arrays does not; division does not by a constant other than zero.
 pub fn may_fail(vars: &Vars, op: Op, args: &[Exp]) -> bool {
     let kinds: Vec<Scalar> = args.iter().filter_map(|a| type_of_exp(vars, a).scalar()).collect();
-    let divides_by_constant = matches!(op, Op::IDiv | Op::IMod) && matches!(args[1], Exp::Lit(Lit::I64(c)) if c != 0);
+    let divides_by_constant = matches!(op, Op::IDiv | Op::IMod) && matches!(args[1], Exp::Lit(c) if c.as_integer() != Some(0));
     kinds.len() == args.len() && op.can_fail(&kinds) && !divides_by_constant
 }
 
@@ -103,7 +103,7 @@ fn product(cx: &mut Context, op: Op, args: Vec<Exp>) -> Rewrite {
         (Op::Sub, [Exp::Guard(p, a), Exp::Guard(q, b)]) if p == q => return Ok(guard((**p).clone(), sub((**a).clone(), (**b).clone()))),
         _ => return Err(Exp::Op(op, args)),
     }
-    let float = args.iter().all(|a| type_of_exp(cx.vars, a) == Type::F64);
+    let float = args.iter().all(|a| matches!(type_of_exp(cx.vars, a), Type::Scalar(s) if s.is_float()));
     if !float {
         return Err(Exp::Op(op, args));
     }

@@ -12,8 +12,9 @@
    drop NaN and infinities that -ffast-math is. Sums in vector loops and these calls are all that differs from strict code. */
 #if !defined(IV_STRICT) && defined(__GLIBC__) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #if __GLIBC_PREREQ(2, 35)
-#define IV_VECTOR(f) __attribute__((simd("notinbranch"), const)) double f(double);
-#define IV_VECTOR2(f) __attribute__((simd("notinbranch"), const)) double f(double, double);
+#define IV_SIMD __attribute__((simd("notinbranch"), const))
+#define IV_VECTOR(name) IV_SIMD double name(double); IV_SIMD float name##f(float);
+#define IV_VECTOR2(name) IV_SIMD double name(double, double); IV_SIMD float name##f(float, float);
 IV_VECTOR(exp) IV_VECTOR(exp2) IV_VECTOR(expm1) IV_VECTOR(log) IV_VECTOR(log2) IV_VECTOR(log10) IV_VECTOR(log1p)
 IV_VECTOR(sin) IV_VECTOR(cos) IV_VECTOR(tan) IV_VECTOR(asin) IV_VECTOR(acos) IV_VECTOR(atan)
 IV_VECTOR(sinh) IV_VECTOR(cosh) IV_VECTOR(tanh) IV_VECTOR(erf) IV_VECTOR(erfc) IV_VECTOR(cbrt)
@@ -29,16 +30,20 @@ IV_VECTOR2(pow) IV_VECTOR2(atan2) IV_VECTOR2(hypot)
 typedef void iv_gemm(int64_t rows, int64_t columns, int64_t depth, double *dest, int64_t dest_row, int64_t dest_column,
                      const double *left, int64_t left_row, int64_t left_column, const double *right, int64_t right_row,
                      int64_t right_column, double scale, int32_t accumulate, int32_t threads);
+typedef void iv_gemm32(int64_t rows, int64_t columns, int64_t depth, float *dest, int64_t dest_row, int64_t dest_column,
+                       const float *left, int64_t left_row, int64_t left_column, const float *right, int64_t right_row,
+                       int64_t right_column, float scale, int32_t accumulate, int32_t threads);
 
 /* How a call runs, and what it leaves behind. All zeros is a valid context. */
 typedef struct {
-    /* in: the number of threads (0 is 1) and a matrix product, or null */
+    /* in: the number of threads (0 is 1) and matrix products, or null */
     int32_t threads;
     /* out: the error */
     int32_t code;
     int32_t site;
     int64_t a, b;
     iv_gemm *gemm;
+    iv_gemm32 *gemm32;
     /* added to by counting builds */
     int64_t additions, multiplications, calls;
 } iv_context;
@@ -64,6 +69,8 @@ static inline int64_t iv_bits(double x)
 #if defined(_OPENMP)
 #pragma omp declare reduction(iv_max : double : omp_out = iv_max(omp_out, omp_in)) initializer(omp_priv = omp_orig)
 #pragma omp declare reduction(iv_min : double : omp_out = iv_min(omp_out, omp_in)) initializer(omp_priv = omp_orig)
+#pragma omp declare reduction(iv_max : float : omp_out = iv_maxf(omp_out, omp_in)) initializer(omp_priv = omp_orig)
+#pragma omp declare reduction(iv_min : float : omp_out = iv_minf(omp_out, omp_in)) initializer(omp_priv = omp_orig)
 #endif
 
 /* Sizes at entry saturate: what is too large stays too large. */

@@ -5,58 +5,65 @@
 #include <math.h>
 #include <stdint.h>
 
-/* Branch-free where a loop over arrays should become vector code. */
+/* Every function is there for each width of its type: iv_max for double and iv_maxf for float, iv_int_max for int64_t
+   and iv_int32_max for int32_t. Branch-free where a loop over arrays should become vector code. */
 
-static inline double iv_sign(double x) { return x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : x); }
-/* The first argument wins ties, NaN wins over numbers. */
-static inline double iv_max(double x, double y) { return (x >= y) | (x != x) ? x : y; }
-static inline double iv_min(double x, double y) { return (x <= y) | (x != x) ? x : y; }
-/* Right in both tails: where exp(-x) overflows, the quotient is 0. */
-static inline double iv_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
-
-static inline int64_t iv_int_sign(int64_t x) { return (x > 0) - (x < 0); }
-static inline int64_t iv_int_abs(int64_t x) { return x < 0 ? (int64_t)(0 - (uint64_t)x) : x; }
-static inline int64_t iv_int_max(int64_t x, int64_t y) { return x >= y ? x : y; }
-static inline int64_t iv_int_min(int64_t x, int64_t y) { return x <= y ? x : y; }
-
-/* Floored division. The caller has seen to it that b is not zero; by -1 the smallest number wraps to itself. */
-static inline int64_t iv_int_div(int64_t a, int64_t b) {
-    if (b == -1) return (int64_t)(0 - (uint64_t)a);
-    int64_t q = a / b;
-    return q - ((a % b != 0) & ((a < 0) != (b < 0)));
-}
-static inline int64_t iv_int_mod(int64_t a, int64_t b) {
-    if (b == -1) return 0;
-    int64_t m = a % b;
-    return m + (((m != 0) & ((m < 0) != (b < 0))) ? b : 0);
-}
-
-/* Powers by repeated squaring, the smallest powers first. Small constant exponents leave no loop behind. */
-static inline double iv_powi(double x, int64_t k) {
-    if (__builtin_constant_p(k)) {
-        if (k == 0) return 1.0;
-        if (k == 1) return x;
-        if (k == 2) return x * x;
-        if (k == 3) return x * (x * x);
-        if (k == 4) return (x * x) * (x * x);
-        if (k == -1) return 1.0 / x;
-        if (k == -2) return 1.0 / (x * x);
+/* iv_max and iv_min: the first argument wins ties, NaN wins over numbers.
+   iv_sigmoid: right in both tails, since where exp(-x) overflows, the quotient is 0.
+   iv_powi: powers by repeated squaring, the smallest powers first. Small constant exponents leave no loop behind. */
+#define IV_FLOATS(T, f)                                                                                                \
+    static inline T iv_sign##f(T x) { return x > 0 ? (T)1 : (x < 0 ? (T)-1 : x); }                                     \
+    static inline T iv_max##f(T x, T y) { return (x >= y) | (x != x) ? x : y; }                                        \
+    static inline T iv_min##f(T x, T y) { return (x <= y) | (x != x) ? x : y; }                                        \
+    static inline T iv_sigmoid##f(T x) { return 1 / (1 + exp##f(-x)); }                                                \
+    static inline T iv_powi##f(T x, int64_t k) {                                                                       \
+        if (__builtin_constant_p(k)) {                                                                                 \
+            if (k == 0) return 1;                                                                                      \
+            if (k == 1) return x;                                                                                      \
+            if (k == 2) return x * x;                                                                                  \
+            if (k == 3) return x * (x * x);                                                                            \
+            if (k == 4) return (x * x) * (x * x);                                                                      \
+            if (k == -1) return 1 / x;                                                                                 \
+            if (k == -2) return 1 / (x * x);                                                                           \
+        }                                                                                                              \
+        uint64_t left = k < 0 ? 0 - (uint64_t)k : (uint64_t)k;                                                         \
+        T power = 1;                                                                                                   \
+        for (T base = x; left != 0; left >>= 1, base *= base)                                                          \
+            if (left & 1) power *= base;                                                                               \
+        return k < 0 ? 1 / power : power;                                                                              \
     }
-    uint64_t left = k < 0 ? 0 - (uint64_t)k : (uint64_t)k;
-    double power = 1.0;
-    for (double base = x; left != 0; left >>= 1, base *= base)
-        if (left & 1) power *= base;
-    return k < 0 ? 1.0 / power : power;
-}
-/* The caller has seen to it that k is not negative. */
-static inline int64_t iv_int_pow(int64_t n, int64_t k) {
-    uint64_t power = 1, base = (uint64_t)n;
-    for (; k != 0; k >>= 1, base *= base)
-        if (k & 1) power *= base;
-    return (int64_t)power;
-}
-/* Whether a float has an integer once its fraction is dropped. */
-static inline int iv_has_int(double x) { return x >= -9223372036854775808.0 && x < 9223372036854775808.0; }
+IV_FLOATS(double, )
+IV_FLOATS(float, f)
+
+/* div and mod are floored. The caller has seen to it that b is not zero; by -1 the smallest number wraps to itself.
+   pow: the caller has seen to it that k is not negative. */
+#define IV_INTEGERS(T, U, p)                                                                                           \
+    static inline T p##_sign(T x) { return (x > 0) - (x < 0); }                                                        \
+    static inline T p##_abs(T x) { return x < 0 ? (T)(0 - (U)x) : x; }                                                 \
+    static inline T p##_max(T x, T y) { return x >= y ? x : y; }                                                       \
+    static inline T p##_min(T x, T y) { return x <= y ? x : y; }                                                       \
+    static inline T p##_div(T a, T b) {                                                                                \
+        if (b == -1) return (T)(0 - (U)a);                                                                             \
+        T q = a / b;                                                                                                   \
+        return q - ((a % b != 0) & ((a < 0) != (b < 0)));                                                              \
+    }                                                                                                                  \
+    static inline T p##_mod(T a, T b) {                                                                                \
+        if (b == -1) return 0;                                                                                         \
+        T m = a % b;                                                                                                   \
+        return m + (((m != 0) & ((m < 0) != (b < 0))) ? b : 0);                                                        \
+    }                                                                                                                  \
+    static inline T p##_pow(T n, int64_t k) {                                                                          \
+        U power = 1, base = (U)n;                                                                                      \
+        for (; k != 0; k >>= 1, base *= base)                                                                          \
+            if (k & 1) power *= base;                                                                                  \
+        return (T)power;                                                                                               \
+    }
+IV_INTEGERS(int64_t, uint64_t, iv_int)
+IV_INTEGERS(int32_t, uint32_t, iv_int32)
+
+/* Whether a float has an integer of so many bits once its fraction is dropped. */
+static inline int iv_has_int64(double x) { return x >= -9223372036854775808.0 && x < 9223372036854775808.0; }
+static inline int iv_has_int32(double x) { return x > -2147483649.0 && x < 2147483648.0; }
 
 static inline double iv_digamma(double x) {
     const double pi = 3.14159265358979323846;
@@ -129,5 +136,9 @@ static inline double iv_polygamma(int64_t order, double x) {
     for (int64_t k = 2; k <= (order < 171 ? order : 171); k++) factorial *= (double)k;
     return odd ? factorial * sum : -factorial * sum;
 }
+
+/* As near as double has them. */
+static inline float iv_digammaf(float x) { return (float)iv_digamma(x); }
+static inline float iv_polygammaf(int64_t order, float x) { return (float)iv_polygamma(order, x); }
 
 #endif

@@ -66,9 +66,9 @@ impl Parser<'_> {
             token => {
                 let message = format!("expected a type, found {}", self.found());
                 let diagnostic = Diagnostic::error(self.span(), message);
-                self.report(
-                    diagnostic.note("types are `f64`, `i64`, `bool`, arrays `[n, m]f64`, tuples `(f64, [n]f64)` and records `{a: f64}`"),
-                );
+                self.report(diagnostic.note(
+                    "types are `f64`, `f32`, `i64`, `i32`, `bool`, arrays `[n, m]f64`, tuples `(f64, [n]f64)` and records `{a: f64}`",
+                ));
                 if token.is_keyword() && !matches!(token, Token::Def | Token::Type | Token::Let | Token::Then | Token::Else | Token::Do) {
                     self.bump();
                 }
@@ -91,7 +91,7 @@ impl Parser<'_> {
     fn named_type(&mut self) -> TypeKind {
         let span = self.bump();
         let text = self.slice(span);
-        let scalar = [Scalar::F64, Scalar::I64, Scalar::Bool].into_iter().find(|scalar| scalar.name() == text);
+        let scalar = Scalar::by_name(text);
         match (scalar, self.token()) {
             (Some(scalar), Token::BracketOpen) => {
                 let diagnostic = Diagnostic::error(self.span(), "the axes stand before the element type");
