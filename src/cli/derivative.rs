@@ -72,6 +72,50 @@ impl Derivative {
         }
     }
 
+    /// Names for the leaves of the result.
+    pub fn leaf_names(&self, source: &Source) -> Vec<String> {
+        let function = source.program.result_type(self.of);
+        let tangent = function.tangent().expect("a float result");
+        let mut out = vec![];
+        match self.kind {
+            Kind::Grad => self.keyed_names(source, "grad", &mut out),
+            Kind::Hvp => self.keyed_names(source, "hvp", &mut out),
+            Kind::Jvp => {
+                leaf_names("value", function, &mut out);
+                leaf_names("tangent", &tangent, &mut out);
+            }
+            Kind::ValueAndGrad | Kind::Vjp => {
+                leaf_names("value", function, &mut out);
+                self.keyed_names(source, if self.kind == Kind::Vjp { "cotangent" } else { "grad" }, &mut out);
+            }
+            Kind::Jacobian => self.nested_names(source, "jacobian", &tangent, &mut out),
+            Kind::Hessian => {
+                for (name, param) in self.names.iter().zip(&self.wrt) {
+                    self.nested_names(source, &format!("hessian_{name}"), &tangent_type(source, self.of, *param), &mut out);
+                }
+            }
+        }
+        out
+    }
+
+    /// The parts of `outer` first, then the parameters.
+    fn nested_names(&self, source: &Source, prefix: &str, outer: &Type, out: &mut Vec<String>) {
+        match outer {
+            Type::Tuple(parts) => {
+                for (k, part) in parts.iter().enumerate() {
+                    self.nested_names(source, &format!("{prefix}_{}", parts.label(k)), part, out);
+                }
+            }
+            Type::Scalar(_) | Type::Array(..) => self.keyed_names(source, prefix, out),
+        }
+    }
+
+    fn keyed_names(&self, source: &Source, prefix: &str, out: &mut Vec<String>) {
+        for (name, param) in self.names.iter().zip(&self.wrt) {
+            leaf_names(&format!("{prefix}_{name}"), &tangent_type(source, self.of, *param), out);
+        }
+    }
+
     /// One parameter gives a bare value, several a tuple.
     fn keyed(&self, source: &Source, value: Value) -> Named {
         let parts = match value {
@@ -177,6 +221,18 @@ impl Derivative {
                 Error::new(format!("the result is {}, so a seed of that type is needed", ty.describe(&name)))
                     .note("give it as `--seed value`, or as `seed` in a file: `--data file.npz`"),
             )),
+        }
+    }
+}
+
+/// A name for each leaf of a type: the parts of a tuple have their fields or numbers behind the name.
+pub fn leaf_names(name: &str, ty: &Type, out: &mut Vec<String>) {
+    match ty {
+        Type::Scalar(_) | Type::Array(..) => out.push(name.to_string()),
+        Type::Tuple(parts) => {
+            for (k, part) in parts.iter().enumerate() {
+                leaf_names(&format!("{name}_{}", parts.label(k)), part, out);
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Results go to stdout, all else to stderr. Exit codes: 0, 1 for an error, 2 for a call that is not understood.
 
 mod bench;
+mod build;
 mod call;
 mod check_grad;
 mod cost;
@@ -51,6 +52,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Cost(c) => cost::cost(&c),
         Command::CheckGrad(c) => check_grad::check_grad(&c),
         Command::Bench(b) => bench::bench(&b),
+        Command::Build(b) => build::build(&b),
         Command::Fmt(f) => fmt::fmt(&f),
     }
 }

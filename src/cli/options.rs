@@ -83,11 +83,57 @@ pub enum Command {
     /// Time calls, apart from compilation
     #[command(after_help = "Example:\n  iverson bench model.iv loss --derivative grad 'x=random(100000)' --runs 50")]
     Bench(Bench),
+    /// Write a C library and its header from functions and their derivatives
+    #[command(after_help = "Examples:\n  iverson build gmm.iv loglik --derivative value-and-grad -o lib/gmm\n  \
+        iverson build model.iv predict loss:grad --wrt w,b --lib static\n\n\
+        The first writes lib/gmm.h, lib/libgmm.a and lib/libgmm.so, with the functions gmm_loglik and\n\
+        gmm_value_and_grad_loglik. The header says what they take. The library needs nothing of Iverson:\n  \
+        cc main.c -Ilib -Llib -lgmm -lm")]
+    Build(Build),
     /// Lay out programs as they should be
     #[command(after_help = "Examples:\n  iverson fmt model.iv\n  iverson fmt --check examples/\n  iverson fmt - < model.iv\n\n\
         Comments stay, and so do empty lines between definitions and bindings. The program does not change.\n\
         A file with syntax errors is left as it is. With --check the exit code is 1 if a file would change.")]
     Fmt(Fmt),
+}
+
+#[derive(Args)]
+pub struct Build {
+    /// The program
+    pub file: PathBuf,
+    /// The functions in it; `loss:grad` is a derivative alone
+    #[arg(value_name = "FN[:KIND]", required = true, value_parser = exported)]
+    pub functions: Vec<Exported>,
+    /// This derivative of each function, too; may be given several times
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub derivative: Vec<Kind>,
+    #[command(flatten)]
+    pub wrt: Wrt,
+    /// Where the library goes and what it is called; names begin with NAME_ (default: as the program)
+    #[arg(long, short, value_name = "[DIR/]NAME")]
+    pub output: Option<PathBuf>,
+    /// What is written beside the header
+    #[arg(long, value_enum, value_name = "FORM", value_delimiter = ',', default_values_t = [Form::Static, Form::Shared])]
+    pub lib: Vec<Form>,
+    /// Code that rounds exactly as the interpreter does
+    #[arg(long)]
+    pub strict: bool,
+    /// Use threads, as many as OpenMP gives; programs that link the library need -fopenmp
+    #[arg(long)]
+    pub openmp: bool,
+    /// The processor that the library is for, as the C compiler's -march has it; `any` for one that runs on all of a kind
+    #[arg(long, value_name = "ARCH", default_value = "native")]
+    pub march: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// libNAME.a
+    Static,
+    /// libNAME.so
+    Shared,
+    /// NAME.c, which needs no other file
+    Source,
 }
 
 #[derive(Args)]
@@ -311,6 +357,23 @@ pub struct Bench {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// A function, or a derivative of it.
+#[derive(Clone)]
+pub struct Exported {
+    pub function: String,
+    pub derivative: Option<Kind>,
+}
+
+/// `f` or `f:grad`
+fn exported(text: &str) -> Result<Exported, String> {
+    let Some((function, kind)) = text.split_once(':') else {
+        return Ok(Exported { function: text.to_string(), derivative: None });
+    };
+    let known: Vec<String> = Kind::value_variants().iter().filter_map(|k| Some(k.to_possible_value()?.get_name().to_string())).collect();
+    let kind = Kind::from_str(kind, false).map_err(|_| format!("no derivative `{kind}`; there are {}", known.join(", ")))?;
+    Ok(Exported { function: function.to_string(), derivative: Some(kind) })
 }
 
 /// `name=value`

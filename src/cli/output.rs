@@ -29,14 +29,15 @@ pub fn replace(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     // A link stays a link.
     let place = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let folder = place.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".iverson-").tempfile_in(folder).map_err(failed)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".iverson-");
+    // A new file is as open as the user's other files are.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder).map_err(failed)?;
     file.write_all(contents).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-    let permissions = match std::fs::metadata(&place) {
-        Ok(metadata) => Some(metadata.permissions()),
-        Err(_) => None,
-    };
-    if let Some(permissions) = permissions {
-        file.as_file().set_permissions(permissions).map_err(failed)?;
+    if let Ok(metadata) = std::fs::metadata(&place) {
+        file.as_file().set_permissions(metadata.permissions()).map_err(failed)?;
     }
     file.persist(&place).map_err(|e| failed(e.error))?;
     Ok(())

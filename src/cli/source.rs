@@ -53,21 +53,33 @@ impl Source {
 
     /// The file and the function of a command, which is the file's or the library's.
     pub fn subject(subject: &Subject) -> Result<(Source, FunctionId), Failure> {
-        let source = Source::load_with(&subject.file, &[&subject.function])?;
-        let own: Vec<&str> = source.program.functions[..source.defined].iter().map(|f| f.name.as_str()).collect();
-        let of_library = || library::names().any(|name| name == subject.function);
-        let found = own.iter().position(|n| *n == subject.function).map(|k| FunctionId(k as u32));
-        if let Some(id) = found.or_else(|| source.program.find(&subject.function).filter(|_| of_library())) {
-            return Ok((source, id));
+        let (source, ids) = Source::subjects(&subject.file, std::slice::from_ref(&subject.function))?;
+        Ok((source, ids[0]))
+    }
+
+    /// A file and several functions.
+    pub fn subjects(file: &Path, functions: &[String]) -> Result<(Source, Vec<FunctionId>), Failure> {
+        let wanted: Vec<&str> = functions.iter().map(String::as_str).collect();
+        let source = Source::load_with(file, &wanted)?;
+        let ids = functions.iter().map(|name| source.find(name, file)).collect::<Result<_, _>>()?;
+        Ok((source, ids))
+    }
+
+    fn find(&self, function: &str, file: &Path) -> Result<FunctionId, Failure> {
+        let own: Vec<&str> = self.program.functions[..self.defined].iter().map(|f| f.name.as_str()).collect();
+        let of_library = || library::names().any(|name| name == function);
+        let found = own.iter().position(|n| *n == function).map(|k| FunctionId(k as u32));
+        if let Some(id) = found.or_else(|| self.program.find(function).filter(|_| of_library())) {
+            return Ok(id);
         }
-        if source.templates.contains(&subject.function) {
-            let error = Error::new(format!("`{}` takes functions, which a command cannot give it", subject.function));
+        if self.templates.iter().any(|name| name == function) {
+            let error = Error::new(format!("`{function}` takes functions, which a command cannot give it"));
             return Err(Failure::Message(
-                error.note(format!("run a definition that calls it, as in `def g(x: f64) = {}(|t| …, x)`", subject.function)),
+                error.note(format!("run a definition that calls it, as in `def g(x: f64) = {function}(|t| …, x)`")),
             ));
         }
-        let error = Error::new(format!("no function `{}` in {}", subject.function, subject.file.display()));
-        Err(Failure::Message(match nearest(&subject.function, own.iter().copied().chain(library::names())) {
+        let error = Error::new(format!("no function `{function}` in {}", file.display()));
+        Err(Failure::Message(match nearest(function, own.iter().copied().chain(library::names())) {
             Some(name) => error.note(format!("did you mean `{name}`?")),
             None if own.is_empty() => error.note("the file defines no function"),
             None => error.note(format!("the file defines {}", quoted(&own))),

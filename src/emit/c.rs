@@ -16,6 +16,8 @@ pub struct Style {
     pub count: bool,
     /// No vector maths: every call is the scalar library's.
     pub strict: bool,
+    /// A part of a larger text: what it includes stands before it, and its names are its own.
+    pub embedded: bool,
 }
 
 /// The name of a kernel's entry.
@@ -63,18 +65,21 @@ impl Emitter<'_> {
     fn unit(&mut self) {
         let kernel = self.names.kernel;
         let entry = entry_name(kernel);
-        self.describe(&entry);
-        if self.style.strict {
-            self.line("#define IV_STRICT 1");
+        if !self.style.embedded {
+            self.describe(&entry);
+            if self.style.strict {
+                self.line("#define IV_STRICT 1");
+            }
+            self.line("#include \"iverson.h\"");
+            self.line("");
+            line!(self, "const int32_t {entry}_abi = {ABI_VERSION};");
+            self.line("");
         }
-        self.line("#include \"iverson.h\"");
-        self.line("");
-        line!(self, "const int32_t {entry}_abi = {ABI_VERSION};");
-        self.line("");
         self.plan(&entry);
+        let linkage = self.linkage();
         line!(
             self,
-            "int32_t {entry}(const int64_t *sizes, const void *const *inputs, void *const *outputs, void *work, iv_context *context)"
+            "{linkage}int32_t {entry}(const int64_t *sizes, const void *const *inputs, void *const *outputs, void *work, iv_context *context)"
         );
         self.line("{");
         self.depth = 1;
@@ -107,6 +112,10 @@ impl Emitter<'_> {
         self.line("return status;");
         self.depth = 0;
         self.line("}");
+    }
+
+    fn linkage(&self) -> &'static str {
+        if self.style.embedded { "static " } else { "" }
     }
 
     fn describe(&mut self, entry: &str) {
@@ -190,7 +199,8 @@ impl Emitter<'_> {
             self.line("}");
             self.line("");
         }
-        line!(self, "int64_t {entry}_work(const int64_t *sizes, const void *const *inputs)");
+        let linkage = self.linkage();
+        line!(self, "{linkage}int64_t {entry}_work(const int64_t *sizes, const void *const *inputs)");
         self.line("{");
         self.depth = 1;
         if kernel.arena.is_empty() {

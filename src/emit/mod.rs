@@ -2,3 +2,4 @@
 
 pub mod c;
 pub mod c_family;
+pub mod library;

@@ -26,12 +26,12 @@ impl Compiler {
             Some(cc) => {
                 let mut words = cc.split_whitespace().map(str::to_string);
                 let name = words.next().expect("not blank");
-                match locate(&name) {
+                match tool(&name) {
                     Some(program) => Ok(Compiler::new(program, words.collect())),
                     None => Err(Error::new(format!("the C compiler `{name}`, named by CC, was not found")).note(remedy)),
                 }
             }
-            None => match ["cc", "gcc", "clang"].into_iter().find_map(locate) {
+            None => match ["cc", "gcc", "clang"].into_iter().find_map(tool) {
                 Some(program) => Ok(Compiler::new(program, vec![])),
                 None => Err(Error::new("no C compiler was found").note(remedy)),
             },
@@ -95,7 +95,7 @@ pub fn flags(options: Options) -> Vec<&'static str> {
 }
 
 /// A program by its path, or by its name in `$PATH`.
-fn locate(name: &str) -> Option<PathBuf> {
+pub fn tool(name: &str) -> Option<PathBuf> {
     let is_program = |path: &Path| path.is_file();
     if name.contains('/') {
         let path = PathBuf::from(name);

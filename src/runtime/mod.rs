@@ -6,6 +6,7 @@
 mod cache;
 mod call;
 mod compile;
+pub mod library;
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::emit;
@@ -74,7 +75,7 @@ pub fn c_source(program: &Program, id: FunctionId, options: Options) -> String {
 }
 
 fn style(options: Options) -> emit::c::Style {
-    emit::c::Style { count: options.count, strict: options.strict }
+    emit::c::Style { count: options.count, strict: options.strict, embedded: false }
 }
 
 /// The function as code that can be called. Its body has no calls and no derived functions.

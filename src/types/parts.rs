@@ -34,6 +34,11 @@ impl Parts {
         self.record.as_ref().map(|r| r.fields.as_slice())
     }
 
+    /// The name of a part, or its number where it has none.
+    pub fn label(&self, k: usize) -> String {
+        self.fields().map_or_else(|| k.to_string(), |fields| fields[k].clone())
+    }
+
     /// The name under which the record's type is declared.
     pub fn name(&self) -> Option<&str> {
         self.record.as_ref().and_then(|r| r.name.as_deref())

@@ -66,7 +66,7 @@ static inline int64_t iv_bits(double x)
 }
 
 /* Maxima as the language has them, for reductions: the first wins ties, NaN passes on. */
-#if defined(_OPENMP)
+#if defined(_OPENMP) || defined(IV_SIMD)
 #pragma omp declare reduction(iv_max : double : omp_out = iv_max(omp_out, omp_in)) initializer(omp_priv = omp_orig)
 #pragma omp declare reduction(iv_min : double : omp_out = iv_min(omp_out, omp_in)) initializer(omp_priv = omp_orig)
 #pragma omp declare reduction(iv_max : float : omp_out = iv_maxf(omp_out, omp_in)) initializer(omp_priv = omp_orig)

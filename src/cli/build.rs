@@ -1,0 +1,176 @@
+//! `build`: a C library and its header from chosen functions and their derivatives.
+
+use super::derivative::{Derivative, leaf_names, wrt_positions};
+use super::failure::Failure;
+use super::options::{Build, Form, Kind};
+use super::output;
+use super::source::Source;
+use iverson::emit::library::{Export, Leaf, Library};
+use iverson::ir::print::{print_function, print_size};
+use iverson::ir::{FunctionId, Program, Type};
+use iverson::pipeline;
+use iverson::runtime::{self, library};
+use iverson::value::Error;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+pub fn build(options: &Build) -> Result<(), Failure> {
+    let (folder, name) = place(options)?;
+    let names: Vec<String> = options.functions.iter().map(|e| e.function.clone()).collect();
+    let (mut source, functions) = Source::subjects(&options.file, &names)?;
+    let settings =
+        library::Build { strict: options.strict, openmp: options.openmp, march: (options.march != "any").then(|| options.march.clone()) };
+    let mut exports: Vec<Export> = vec![];
+    for (of, asked) in functions.into_iter().zip(&options.functions) {
+        let kinds: Vec<Option<Kind>> = match asked.derivative {
+            Some(kind) => vec![Some(kind)],
+            None => [None].into_iter().chain(options.derivative.iter().copied().map(Some)).collect(),
+        };
+        for kind in kinds {
+            let derivative = match kind {
+                None => None,
+                Some(kind) => {
+                    let wrt = wrt_positions(&source, of, &options.wrt)?;
+                    Some(Derivative::new(&mut source, of, kind, wrt)?)
+                }
+            };
+            let made = export(&source, derivative.as_ref().map_or(of, |d| d.id), derivative.as_ref(), &settings);
+            if !exports.iter().any(|e| e.kernel.name == made.kernel.name) {
+                exports.push(made);
+            }
+        }
+    }
+    let library = Library { origin: origin(&options.file), usage: usage(&name, options), name, exports, strict: options.strict };
+    let (header, text) = library::texts(&library);
+    let written = write(&folder, &library.name, &header, &text, options, &settings)?;
+    output::print(|out| written.iter().try_for_each(|path| writeln!(out, "{}", path.display())))
+}
+
+/// The folder and the name of the library: `lib/gmm` and `lib/libgmm.a` are both `gmm` in `lib`.
+fn place(options: &Build) -> Result<(PathBuf, String), Failure> {
+    let given = match &options.output {
+        Some(path) => path.clone(),
+        None => PathBuf::from(options.file.file_stem().unwrap_or_default()),
+    };
+    let folder = given.parent().unwrap_or(Path::new("")).to_path_buf();
+    let last = given.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = [".a", ".so", ".h", ".c"].iter().find_map(|ending| last.strip_suffix(ending)).unwrap_or(&last);
+    let name = match options.output {
+        Some(_) => stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(stem),
+        None => stem,
+    };
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(fits) {
+        return Ok((folder, name.to_string()));
+    }
+    let error = Error::new(format!("`{name}` cannot be the name of a library, for C names begin with it"));
+    Err(Failure::Message(error.note("give one of letters, digits and `_`: `-o [DIR/]NAME`")))
+}
+
+fn origin(file: &Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn usage(name: &str, options: &Build) -> Vec<String> {
+    let openmp = if options.openmp { " -fopenmp" } else { "" };
+    let mut lines = vec![];
+    if options.lib.iter().any(|form| *form != Form::Source) {
+        lines.push(format!("cc main.c -I. -L. -l{name} -lm{openmp}"));
+    }
+    if options.lib.contains(&Form::Source) {
+        let flags = library::library_flags(&library::Build { strict: options.strict, openmp: options.openmp, march: None });
+        lines.push(format!("cc {} main.c {name}.c -lm", flags.join(" ")));
+    }
+    if options.march != "any" && options.lib.iter().any(|form| *form != Form::Source) {
+        lines.push(String::new());
+        let machine =
+            if options.march == "native" { "processors like the one it was made on".into() } else { format!("`{}`", options.march) };
+        lines.push(format!("The compiled code is for {machine}."));
+    }
+    lines
+}
+
+/// A function with names for its arguments.
+fn export(source: &Source, id: FunctionId, derivative: Option<&Derivative>, settings: &library::Build) -> Export {
+    let program = pipeline::prepare(&source.program, id, None);
+    let f = program.function(id);
+    let kernel = library::library_kernel(&program, id, settings);
+    let mut inputs = vec![];
+    for (k, param) in f.params.iter().enumerate() {
+        let mut names = vec![];
+        leaf_names(program.vars.name(*param), source.program.param_type(id, k), &mut names);
+        leaves(&program, program.vars.ty(*param), &mut names.into_iter(), &mut inputs);
+    }
+    let mut names = vec![];
+    match derivative {
+        None => leaf_names("result", source.program.result_type(id), &mut names),
+        Some(derivative) => names = derivative.leaf_names(source),
+    }
+    let mut outputs = vec![];
+    leaves(&program, &f.result, &mut names.into_iter(), &mut outputs);
+    Export {
+        signature: signature(&program, id),
+        sizes: f.sizes.iter().map(|n| program.vars.name(*n).to_string()).collect(),
+        inputs,
+        outputs,
+        places: kernel.sites.iter().map(|site| source.sources.place(site.span)).collect(),
+        kernel,
+    }
+}
+
+/// The head of the definition on one line.
+fn signature(program: &Program, id: FunctionId) -> String {
+    let text = print_function(program, id);
+    // The first `=` ends it: types have none.
+    let head = text.split(" =").next().unwrap_or_default();
+    let words: Vec<&str> = head.split_whitespace().collect();
+    words.join(" ").trim_start_matches("def ").replace("( ", "(").replace(" )", ")")
+}
+
+fn leaves(program: &Program, ty: &Type, names: &mut impl Iterator<Item = String>, out: &mut Vec<Leaf>) {
+    match ty {
+        Type::Scalar(scalar) => out.push(Leaf { name: names.next().unwrap_or_default(), scalar: *scalar, shape: None }),
+        Type::Array(shape, scalar) => {
+            let axes: Vec<String> = shape.iter().map(|size| print_size(program, size)).collect();
+            let shape = Some(format!("[{}]", axes.join(", ")));
+            out.push(Leaf { name: names.next().unwrap_or_default(), scalar: *scalar, shape });
+        }
+        Type::Tuple(parts) => parts.iter().for_each(|part| leaves(program, part, names, out)),
+    }
+}
+
+/// Compiles in a folder of its own, then puts the results in their places.
+fn write(folder: &Path, name: &str, header: &str, text: &str, options: &Build, settings: &library::Build) -> Result<Vec<PathBuf>, Failure> {
+    let unusable = |e: std::io::Error| Failure::message(format!("cannot write to {}: {e}", folder.display()));
+    let failed = |e: runtime::Error| Failure::Message(e.notes.into_iter().fold(Error::new(e.message), Error::note));
+    if !folder.as_os_str().is_empty() {
+        std::fs::create_dir_all(folder).map_err(unusable)?;
+    }
+    let work = tempfile::Builder::new().prefix("iverson-build-").tempdir().map_err(unusable)?;
+    let source = work.path().join(format!("{name}.c"));
+    std::fs::write(&source, text).map_err(unusable)?;
+    let mut results: Vec<(PathBuf, Vec<u8>)> = vec![(folder.join(format!("{name}.h")), header.into())];
+    let compiled = options.lib.iter().any(|form| *form != Form::Source);
+    let object = if compiled { Some(library::object(&source, settings).map_err(failed)?) } else { None };
+    let mut made = |file: String, make: &dyn Fn(&Path, &Path) -> Result<(), runtime::Error>| -> Result<(), Failure> {
+        let place = work.path().join(&file);
+        make(object.as_deref().expect("compiled above"), &place).map_err(failed)?;
+        results.push((folder.join(file), std::fs::read(&place).map_err(unusable)?));
+        Ok(())
+    };
+    let shared = format!("lib{name}{}", std::env::consts::DLL_SUFFIX);
+    for form in [Form::Static, Form::Shared] {
+        match form {
+            form if !options.lib.contains(&form) => {}
+            Form::Static => made(format!("lib{name}.a"), &library::archive)?,
+            _ => made(shared.clone(), &|object, place| library::share(object, place, &shared, settings))?,
+        }
+    }
+    if options.lib.contains(&Form::Source) {
+        results.push((folder.join(format!("{name}.c")), text.into()));
+    }
+    for (path, contents) in &results {
+        output::replace(path, contents)?;
+    }
+    Ok(results.into_iter().map(|(path, _)| path).collect())
+}
