@@ -39,6 +39,8 @@ struct Use {
     array: String,
 }
 
+const UNKNOWN_RANGE: &str = "the range of";
+
 /// The range of an index after its body was walked.
 pub(super) enum Bounds {
     Explicit(Exp, Exp),
@@ -89,6 +91,17 @@ impl<'a> Checker<'a> {
         let keyword = word(kind);
         let name = binding.name.text.as_str();
         let (index, bounds, found) = self.indexed(keyword, binding, body.span, |c| c.nest(kind, rest, body, inner_hint));
+        if let (None, Bounds::Unknown, Some(range)) = (&binding.range, &bounds, rest.iter().find_map(|b| b.range.as_ref())) {
+            // `for i, j in 0..n` reads as if the range were that of both.
+            if let Some(diagnostic) = self.diagnostics.last_mut().filter(|d| d.message.starts_with(UNKNOWN_RANGE)) {
+                diagnostic.notes = vec![format!(
+                    "a range belongs to the one index before it; write `{keyword} {name} in {0}..{1}, {2} in {0}..{1}. …`",
+                    brief(&range.0),
+                    brief(&range.1),
+                    rest[0].name.text
+                )];
+            }
+        }
         let (Some(ty), false) = (found.ty, matches!(bounds, Bounds::Unknown)) else { return Typed::poison() };
         if kind == BinderKind::For {
             let (size, body) = self.zero_based(name, index, bounds, found.exp);
@@ -205,7 +218,7 @@ impl<'a> Checker<'a> {
                     .first()
                     .map_or("n".to_string(), |(offset, used)| self.describe_size(&used.size.sub(&Size::constant((*offset).max(0)))));
                 self.report(
-                    Diagnostic::error(binding.name.span, format!("the range of `{name}` is not known"))
+                    Diagnostic::error(binding.name.span, format!("{UNKNOWN_RANGE} `{name}` is not known"))
                         .note(format!("use it as an index (`x[{name}]`), or write the range: `{keyword} {name} in 0..{end}. …`")),
                 );
             }

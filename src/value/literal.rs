@@ -1,7 +1,7 @@
 //! Values on the command line: text to `Tree`.
 //!
 //! ```text
-//! value = number | true | false | inf | nan | [value, ..] | (value, ..) | {name: value, ..} | zeros(3, 4) | ones(..) | range(..) | random(..)
+//! value = number | true | false | infinity | nan | [value, ..] | (value, ..) | {name: value, ..} | zeros(3, 4) | ones(..) | range(..) | random(..)
 //!       | @file.npy | @file.json | @file.npz:name
 //! ```
 
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
             true => Error::new(format!("expected {wanted}, but the value ends")),
             false => Error::new(format!("expected {wanted}, got `{shown}` at character {}", self.text[..self.at].chars().count() + 1)),
         }
-        .note("values are numbers, `true`, `false`, lists `[1, 2]`, tuples `(1, [2, 3])`, records `{a: 1}`, `zeros(3)`, `ones(3)`, `range(3)`, `random(3)`, or `@file.npy`")
+        .note("values are numbers, `infinity`, `nan`, `true`, `false`, lists `[1, 2]`, tuples `(1, [2, 3])`, records `{a: 1}`, `zeros(3)`, `ones(3)`, `range(3)`, `random(3)`, or `@file.npy`")
     }
 
     fn value(&mut self, depth: usize) -> Result<Tree, Error> {
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         let fill = match word {
             "true" => return Ok(Tree::Scalar(Lit::Bool(true))),
             "false" => return Ok(Tree::Scalar(Lit::Bool(false))),
-            "inf" | "Infinity" => return Ok(Tree::Scalar(Lit::F64(f64::INFINITY))),
+            "inf" | "infinity" | "Infinity" => return Ok(Tree::Scalar(Lit::F64(f64::INFINITY))),
             "nan" | "NaN" => return Ok(Tree::Scalar(Lit::F64(f64::NAN))),
             "zeros" => Fill::Zeros,
             "ones" => Fill::Ones,
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
         let sign = self.word(|c| c == '+' || c == '-');
         if sign.len() <= 1 && self.rest().starts_with(|c: char| c.is_alphabetic()) {
             return match self.word(|c| c.is_alphanumeric()) {
-                "inf" | "Infinity" => Ok(Tree::Scalar(Lit::F64(if sign == "-" { f64::NEG_INFINITY } else { f64::INFINITY }))),
+                "inf" | "infinity" | "Infinity" => Ok(Tree::Scalar(Lit::F64(if sign == "-" { f64::NEG_INFINITY } else { f64::INFINITY }))),
                 "nan" | "NaN" => Ok(Tree::Scalar(Lit::F64(f64::NAN))),
                 _ => {
                     self.at = start;

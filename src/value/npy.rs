@@ -56,7 +56,7 @@ fn read_header(source: &mut impl Read) -> Result<String, Error> {
             _ => Error::new(format!("the header is damaged: {e}")),
         })
     };
-    let start = fill(8)?;
+    let start = fill(8).map_err(|_| Error::new("this is not a NumPy array"))?;
     if &start[..6] != b"\x93NUMPY" {
         return Err(Error::new("this is not a NumPy array"));
     }
