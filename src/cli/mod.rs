@@ -6,6 +6,7 @@ mod bench;
 mod build;
 mod call;
 mod check_grad;
+mod completions;
 mod cost;
 mod derivative;
 mod execute;
@@ -54,5 +55,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Bench(b) => bench::bench(&b),
         Command::Build(b) => build::build(&b),
         Command::Fmt(f) => fmt::fmt(&f),
+        Command::Completions { shell } => completions::script(shell),
+        Command::Complete(c) => completions::complete(&c),
     }
 }

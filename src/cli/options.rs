@@ -3,28 +3,50 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-const EXAMPLES: &str = "\
-Examples:
+const START: &str = "\
+Start:
+  Write this to dot.iv:
+    def dot(x: [n]f64, y: [n]f64) -> f64 = sum i. x[i] * y[i]
+  Then ask:
+    iverson run dot.iv dot x=[1,2,3] y=[4,5,6]     its value: 32
+    iverson grad dot.iv dot x=[1,2,3] y=[4,5,6]    its gradient
+    iverson show dot.iv dot --derivative grad      the gradient as a program
+    iverson cost dot.iv dot --derivative grad      what that costs, as a formula in n
+
+More examples:
   iverson check model.iv
-  iverson run model.iv dot x=[1,2,3] y=[4,5,6]
   iverson grad model.iv loss --data params.npz --wrt w,b --out gradient.npz
   iverson jvp model.iv f x=[1,2] --dir x=[1,0]
-  iverson show model.iv dot --derivative grad
-  iverson cost model.iv matmul --derivative grad --at n=512,m=512
+  iverson check-grad model.iv loss 'x=random(10)'
   iverson bench model.iv loss --derivative grad 'x=random(1000, 20)' --runs 50
+  iverson build model.iv loss --derivative value-and-grad -o lib/model
 
 Values:
   k=3  x=[1, 2.5, 3]  A=[[1, 2], [3, 4]]  b=true  t=(1.0, [2, 3])
   x=zeros(3)  x=ones(2, 3)  x=range(10)  x=random(1000)     random numbers in (-1, 1), the same each time
   x=@file.npy  x=@file.npz:name  x=@file.json
-  --data file.npz or --data file.json gives all parameters it has by name.";
+  --data file.npz or --data file.json gives all parameters it has by name.
+
+`iverson COMMAND --help` has the options of a command, with examples.";
+
+const RUN: &str = "\
+Examples:
+  iverson run dot.iv dot x=[1,2,3] y=[4,5,6]
+  iverson run model.iv predict --data params.npz 'X=random(10, 3)' --json
+  iverson run model.iv predict --data params.npz X=@points.npy --out predictions.npz
+
+Values:
+  k=3  x=[1, 2.5, 3]  A=[[1, 2], [3, 4]]  b=true  t=(1.0, [2, 3])
+  x=zeros(3)  x=ones(2, 3)  x=range(10)  x=random(1000)
+  x=@file.npy  x=@file.npz:name  x=@file.json
+  Shells take brackets for themselves: quote what has spaces, * or parentheses.";
 
 #[derive(Parser)]
 #[command(
     name = "iverson",
     version,
     about = "A differentiable array language and its compiler",
-    after_help = EXAMPLES,
+    after_help = START,
     arg_required_else_help = true,
     disable_help_subcommand = true
 )]
@@ -36,24 +58,28 @@ pub struct Options {
 #[derive(Subcommand)]
 pub enum Command {
     /// Report what is wrong with a program
+    #[command(after_help = "Example:\n  iverson check model.iv\n\nThe exit code is 1 if there are errors; warnings alone leave it 0.")]
     Check {
         /// The program
         file: PathBuf,
     },
     /// Call a function
-    #[command(after_help = "Example:\n  iverson run dot.iv dot x=[1,2,3] y=[4,5,6]")]
+    #[command(after_help = RUN)]
     Run(Call),
     /// The gradient of a function with a scalar result
     #[command(after_help = "Example:\n  iverson grad dot.iv dot x=[1,2] y=[3,4] --wrt x\n\nWith --json: {\"x\": [3.0, 4.0]}")]
     Grad(Derivative),
     /// The value of a function and its gradient
-    #[command(after_help = "With --json: {\"value\": .., \"grad\": {\"x\": ..}}")]
+    #[command(
+        after_help = "Example:\n  iverson value-and-grad dot.iv dot x=[1,2] y=[3,4]\n\nWith --json: {\"value\": .., \"grad\": {\"x\": ..}}"
+    )]
     ValueAndGrad(Derivative),
     /// All partial derivatives of a function's results: the axes of the result, then those of the parameter
-    #[command(after_help = "With --json: {\"x\": ..}; of a function with several results a list of such objects")]
+    #[command(after_help = "Example:\n  iverson jacobian model.iv residuals --data in.npz --wrt w\n\n\
+        With --json: {\"x\": ..}; of a function with several results a list of such objects")]
     Jacobian(Derivative),
     /// The second derivatives of a function with a scalar result
-    #[command(after_help = "With --json: {\"x\": {\"x\": ..}}")]
+    #[command(after_help = "Example:\n  iverson hessian model.iv loss x=[1,2]\n\nWith --json: {\"x\": {\"x\": ..}}")]
     Hessian(Derivative),
     /// The value and its change in a direction (forward mode)
     #[command(after_help = "Example:\n  iverson jvp f.iv f x=[1,2] --dir x=[1,0]\n\n\
@@ -95,6 +121,31 @@ pub enum Command {
         Comments stay, and so do empty lines between definitions and bindings. The program does not change.\n\
         A file with syntax errors is left as it is. With --check the exit code is 1 if a file would change.")]
     Fmt(Fmt),
+    /// Print the completions of a shell
+    #[command(after_help = "Bash, in ~/.bashrc:\n  eval \"$(iverson completions bash)\"\n\nZsh, in a folder of $fpath:\n  \
+        iverson completions zsh > ~/.zfunc/_iverson\n\nFish:\n  iverson completions fish > ~/.config/fish/completions/iverson.fish\n\n\
+        Functions and parameters are completed from the program that the command line names.")]
+    Completions { shell: Shell },
+    /// What may follow on a command line; the shells ask this
+    #[command(hide = true)]
+    Complete(Complete),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+#[derive(Args)]
+pub struct Complete {
+    /// The line up to the cursor
+    #[arg(long, conflicts_with = "words", allow_hyphen_values = true)]
+    pub line: Option<String>,
+    /// Its words, the last of which is being written
+    #[arg(last = true, allow_hyphen_values = true)]
+    pub words: Vec<String>,
 }
 
 #[derive(Args)]
