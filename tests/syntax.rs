@@ -123,6 +123,7 @@ fn show_pattern(pattern: &Pattern) -> String {
     match pattern {
         Pattern::Name(name) => name.text.clone(),
         Pattern::Tuple(parts, _) => format!("({})", join(parts, show_pattern)),
+        Pattern::Sum(part, _) => format!("sum {}", show_pattern(part)),
     }
 }
 

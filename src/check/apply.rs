@@ -72,7 +72,7 @@ impl<'a> Checker<'a> {
                     let binding = self.function_value(e).map_or(Binding::Poison, Binding::Function);
                     match pattern {
                         Pattern::Name(name) => functions.push((name.text.clone(), binding)),
-                        Pattern::Tuple(_, span) => {
+                        Pattern::Tuple(_, span) | Pattern::Sum(_, span) => {
                             self.report(Diagnostic::error(*span, "a function has no parts").label(place, "this is a function"));
                             return Typed::poison();
                         }

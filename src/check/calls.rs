@@ -77,7 +77,7 @@ impl<'a> Checker<'a> {
         match self.lookup(name) {
             Some(Binding::Function(f)) => return self.apply_written(&f, name, args, span, hint),
             Some(Binding::Poison) => return self.skip(args),
-            Some(Binding::Var(_) | Binding::Value(..)) => {}
+            Some(Binding::Var(_) | Binding::Value(..) | Binding::Summed(_)) => {}
             None if self.functions.contains_key(name.as_str()) => {
                 return match self.named_function(name) {
                     Some(f) => self.apply_written(&f, name, args, span, hint),

@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
         match self.lookup(name) {
             Some(Binding::Function(f)) => return Some(f),
             Some(Binding::Poison) => return Some(FunctionValue::Poison),
-            Some(Binding::Var(_) | Binding::Value(..)) => {}
+            Some(Binding::Var(_) | Binding::Value(..) | Binding::Summed(_)) => {}
             None => {
                 if let Some(k) = self.functions.get(name).copied() {
                     return Some(match self.callees[k] {
@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
             ExpKind::Lambda(_) | ExpKind::Operator(_) => true,
             ExpKind::Name(name) => match self.lookup(name) {
                 Some(Binding::Function(_)) => true,
-                Some(Binding::Var(_) | Binding::Value(..) | Binding::Poison) => false,
+                Some(Binding::Var(_) | Binding::Value(..) | Binding::Poison | Binding::Summed(_)) => false,
                 None => self.is_function_name(name),
             },
             ExpKind::Call(head, args) => match &head.kind {
@@ -269,7 +269,7 @@ impl<'a> Checker<'a> {
             FunctionValue::Definition(d) => self.module.definitions[*d].params.get(k).map(|p| p.name.text.clone()),
             FunctionValue::Lambda(closure) => match closure.lambda.params.get(k)? {
                 Pattern::Name(name) if name.text != "_" => Some(name.text.clone()),
-                Pattern::Name(_) | Pattern::Tuple(..) => None,
+                Pattern::Name(_) | Pattern::Tuple(..) | Pattern::Sum(..) => None,
             },
             FunctionValue::Derivative(d) => self.parameter_name(&d.of, k),
             FunctionValue::Scalar(_) | FunctionValue::Partial(..) | FunctionValue::Operator(_) | FunctionValue::Poison => None,
@@ -282,7 +282,7 @@ impl<'a> Checker<'a> {
         let Pattern::Tuple(parts, _) = closure.lambda.params.get(k)? else { return None };
         match parts.get(part)? {
             Pattern::Name(name) if name.text != "_" => Some(name.text.clone()),
-            Pattern::Name(_) | Pattern::Tuple(..) => None,
+            Pattern::Name(_) | Pattern::Tuple(..) | Pattern::Sum(..) => None,
         }
     }
 

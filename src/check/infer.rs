@@ -91,6 +91,14 @@ impl<'a> Checker<'a> {
                 self.function_not_value(&ast::Exp { kind: ExpKind::Name(name.to_string()), span });
                 return Typed::poison();
             }
+            Some(Binding::Summed(marked)) => {
+                self.report(
+                    Diagnostic::error(span, format!("`{name}` is summed by the loop, so its steps cannot read it"))
+                        .label(marked, "marked as summed here")
+                        .note("a step yields what is added to it; carry it without `sum` to read it"),
+                );
+                return Typed::poison();
+            }
             None => {}
         }
         match name {
@@ -267,7 +275,7 @@ impl<'a> Checker<'a> {
     fn let_function(&mut self, pattern: &Pattern, ty: Option<&TypeExp>, value: &ast::Exp, body: &ast::Exp, hint: Option<&Type>) -> Typed {
         let f = self.function_value(value).map(|f| match pattern {
             Pattern::Name(name) => f.named(&name.text),
-            Pattern::Tuple(..) => f,
+            Pattern::Tuple(..) | Pattern::Sum(..) => f,
         });
         let f = match (f, ty) {
             (Some(f), Some(ty)) => self.function_of_type(f, ty, value.span),
@@ -318,6 +326,14 @@ impl<'a> Checker<'a> {
                 self.take_apart(var, ty, inner);
                 Some(vec![var])
             }
+            // What is summed has a place in the state, but no step reads it.
+            Pattern::Sum(part, _) => {
+                let mut names = vec![];
+                pattern_names(part, &mut names);
+                names.iter().for_each(|name| self.bind_name(&name.text, Binding::Summed(name.span)));
+                let name = names.first().map_or("t", |name| name.text.as_str()).to_string();
+                Some(vec![self.program.vars.fresh(name, ty.clone())])
+            }
             Pattern::Tuple(parts, span) => {
                 let types = match ty {
                     Type::Tuple(types) if types.len() == parts.len() && types.fields().is_none() => types,
@@ -337,7 +353,7 @@ impl<'a> Checker<'a> {
                 let mut nested = vec![];
                 for (part, ty) in parts.iter().zip(types) {
                     match part {
-                        Pattern::Name(_) => vars.extend(self.bind_parts(part, ty, value, inner)?),
+                        Pattern::Name(_) | Pattern::Sum(..) => vars.extend(self.bind_parts(part, ty, value, inner)?),
                         Pattern::Tuple(..) => {
                             let var = self.program.vars.fresh("t", ty.clone());
                             vars.push(var);
@@ -420,5 +436,6 @@ pub fn pattern_names<'a>(pattern: &'a Pattern, out: &mut Vec<&'a ast::Name>) {
     match pattern {
         Pattern::Name(name) => out.push(name),
         Pattern::Tuple(parts, _) => parts.iter().for_each(|p| pattern_names(p, out)),
+        Pattern::Sum(part, _) => pattern_names(part, out),
     }
 }

@@ -1,20 +1,26 @@
 //! Loops that carry a state, and updates of places.
 //!
+//! A part of the state that is marked `sum` is one to which each step adds what it yields: `sum total` with the step `t`
+//! stands for `total` with the step `total + t`. Where all of the state is summed, the loop is a sum.
+//!
 //! `x with [a..b] = v` stands for a loop that writes the places one by one, which changes nothing else.
 
 use super::binders::Bounds;
+use super::operators::is_additive;
 use super::scope::Place;
 use super::subscripts::Key;
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::ir::build::{add, i64, index, lets, size_exp};
+use crate::ir::build::{add, i64, if_, index, is_zero, let_, lets, size_exp, sum};
 use crate::ir::traverse::{Substitution, copy};
-use crate::ir::{Exp, Iteration, Range, Site, Size, Trip, Type};
+use crate::ir::{Exp, Iteration, Range, Site, Size, Trip, Type, Var};
 use crate::syntax::ast::{self, Pattern, Subscript};
 
 impl Checker<'_> {
     pub fn iteration(&mut self, pattern: &Pattern, init: &ast::Exp, trip: &ast::Trip, body: &ast::Exp, hint: Option<&Type>) -> Typed {
         let start = self.infer(init, hint);
+        let start = self.additive_parts(pattern, start, init.span);
+        let marked = summed_parts(pattern);
         let mut state = None;
         let step = |c: &mut Self, ty: Option<&Type>| {
             let found = c.infer(body, ty);
@@ -34,8 +40,12 @@ impl Checker<'_> {
                 let (Some(ty), Some(_), Some((state, parts)), Bounds::Explicit(lo, hi)) = (start.ty, found.ty, state, bounds) else {
                     return Typed::poison();
                 };
+                if !marked.contains(&false) {
+                    let terms = sum(index, lo, hi, lets(parts, found.exp));
+                    return Typed::new(add(start.exp, terms), ty);
+                }
                 let trip = Trip::For(Range { index, lo, hi });
-                let body = lets(parts, found.exp);
+                let body = self.add_terms(lets(parts, found.exp), &state, &marked);
                 Typed::new(Exp::Loop(Box::new(Iteration { state, init: start.exp, trip, body })), ty)
             }
             ast::Trip::While(condition) => {
@@ -53,8 +63,57 @@ impl Checker<'_> {
                 } else {
                     copy(&mut self.program.vars, &lets(parts.clone(), goes_on.exp), &Substitution::default())
                 };
-                let body = lets(parts, found.exp);
+                let body = self.add_terms(lets(parts, found.exp), &state, &marked);
                 Typed::new(Exp::Loop(Box::new(Iteration { state, init: start.exp, trip: Trip::While(goes_on), body })), ty)
+            }
+        }
+    }
+
+    /// The first state, if what is summed of it can be.
+    fn additive_parts(&mut self, pattern: &Pattern, start: Typed, span: Span) -> Typed {
+        let Some(ty) = &start.ty else { return start };
+        let summed: Vec<(Span, Type)> = match (pattern, ty) {
+            (Pattern::Sum(_, marked), ty) => vec![(*marked, ty.clone())],
+            (Pattern::Tuple(parts, _), Type::Tuple(types)) if parts.len() == types.len() => {
+                let marked = |(part, ty): (&Pattern, &Type)| match part {
+                    Pattern::Sum(_, marked) => Some((*marked, ty.clone())),
+                    Pattern::Name(_) | Pattern::Tuple(..) => None,
+                };
+                parts.iter().zip(types).filter_map(marked).collect()
+            }
+            _ => vec![],
+        };
+        let wrong = summed.iter().find(|(_, ty)| !is_additive(ty));
+        let Some((marked, ty)) = wrong else { return start };
+        let text = format!("`sum` adds numbers, arrays and tuples of them, but this starts as a `{}`", self.describe(ty));
+        self.report(Diagnostic::error(*marked, text).label(span, "the first state"));
+        Typed::poison()
+    }
+
+    /// A step that adds what it yields for the parts marked.
+    fn add_terms(&mut self, step: Exp, state: &[Var], marked: &[bool]) -> Exp {
+        if !marked.contains(&true) {
+            return step;
+        }
+        let added = |v: Var, term: Exp| if is_zero(&term) { Exp::Var(v) } else { add(v, term) };
+        match step {
+            Exp::Let(vars, value, body) => let_(vars, *value, self.add_terms(*body, state, marked)),
+            Exp::If(p, a, b) => if_(*p, self.add_terms(*a, state, marked), self.add_terms(*b, state, marked)),
+            Exp::Tuple(parts) if state.len() > 1 => {
+                let part = |(k, part): (usize, Exp)| if marked[k] { added(state[k], part) } else { part };
+                Exp::Tuple(parts.into_iter().enumerate().map(part).collect())
+            }
+            step if state.len() == 1 => added(state[0], step),
+            step => {
+                let next: Vec<Var> = state
+                    .iter()
+                    .map(|v| {
+                        let (name, ty) = (self.program.vars.name(*v).to_string(), self.program.vars.ty(*v).clone());
+                        self.program.vars.fresh(name, ty)
+                    })
+                    .collect();
+                let whole = Exp::Tuple(next.iter().map(|v| Exp::Var(*v)).collect());
+                let_(next, step, self.add_terms(whole, state, marked))
             }
         }
     }
@@ -105,5 +164,14 @@ impl Checker<'_> {
             body = Exp::Loop(Box::new(Iteration { state: vec![states[k]], init, trip, body }));
         }
         Typed::new(body, ty)
+    }
+}
+
+/// Which parts of a state are marked `sum`, in the order of its variables.
+fn summed_parts(pattern: &Pattern) -> Vec<bool> {
+    let marked = |part: &Pattern| matches!(part, Pattern::Sum(..));
+    match pattern {
+        Pattern::Tuple(parts, _) => parts.iter().map(marked).collect(),
+        Pattern::Name(_) | Pattern::Sum(..) => vec![marked(pattern)],
     }
 }

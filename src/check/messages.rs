@@ -175,7 +175,7 @@ fn spell(exp: &Exp, depth: usize) -> String {
 fn simple_name(pattern: &Pattern) -> Option<&str> {
     match pattern {
         Pattern::Name(name) => Some(&name.text),
-        Pattern::Tuple(..) => None,
+        Pattern::Tuple(..) | Pattern::Sum(..) => None,
     }
 }
 

@@ -21,6 +21,8 @@ pub enum Binding {
     Function(FunctionValue),
     /// Bound to something erroneous.
     Poison,
+    /// What a loop sums; marked so at this place.
+    Summed(Span),
 }
 
 /// Where a scope is, for the message when a size would leave it.

@@ -12,6 +12,7 @@ mod sum;
 
 use crate::ir::destination::{Path, passed_on};
 use crate::ir::facts::Facts;
+use crate::ir::summed::summed;
 use crate::ir::{Body, Exp, FunctionId, Lit, Op, Program, Range, Reduction, Scalar, Size, Trip, Type, Var, Vars, build, print};
 use crate::scalar::CostClass;
 pub use poly::Poly;
@@ -234,18 +235,25 @@ impl Walk<'_, '_> {
             }
             Exp::Loop(l) => {
                 let init = self.evaluate(scope, &l.init);
+                let summed = summed(&self.analysis.program.vars, l);
+                let step = |me: &mut Self, inner: &mut Scope| {
+                    inner.unknown.extend(&l.state);
+                    inner.passed.extend(l.state.iter().zip(&summed).filter(|(_, sum)| **sum).map(|(v, _)| *v));
+                    let uses: Vec<Use> = summed.iter().map(|sum| if *sum { Use::Added } else { Use::Evaluated }).collect();
+                    match uses.as_slice() {
+                        [one] => me.count(inner, &l.body, one),
+                        _ if summed.contains(&true) => me.count(inner, &l.body, &Use::Parts(uses)),
+                        _ => me.evaluate(inner, &l.body),
+                    }
+                };
                 let steps = match &l.trip {
-                    Trip::For(range) => self.looped(scope, range, |me, inner| {
-                        let mut inner = inner.clone();
-                        inner.unknown.extend(&l.state);
-                        me.evaluate(&inner, &l.body)
-                    }),
+                    Trip::For(range) => self.looped(scope, range, |me, inner| step(me, &mut inner.clone())),
                     // How often it runs is not known before it runs: one round stands for all of them.
                     Trip::While(condition) => {
                         let mut inner = scope.clone();
                         inner.unknown.extend(&l.state);
                         self.exact = false;
-                        self.evaluate(&inner, condition).add(&self.evaluate(&inner, &l.body))
+                        self.evaluate(&inner, condition).add(&step(self, &mut inner))
                     }
                 };
                 self.forget(&l.state, &steps);

@@ -136,7 +136,7 @@ impl<'a> Reverse<'a> {
     /// The adjoint of a variable, once all its uses are behind: an atom, or `None` for zero.
     fn take_adjoint(&mut self, var: Var) -> Option<Exp> {
         let contributions = self.frame().contributions.shift_remove(&var)?;
-        let total = contributions.into_iter().reduce(add).expect("at least one contribution");
+        let total = total(contributions);
         if matches!(total, Exp::Var(_) | Exp::Lit(_)) {
             return Some(total);
         }
@@ -160,8 +160,17 @@ impl<'a> Reverse<'a> {
                 }
             }
         }
+        let forward = self.walk_back(scope.statements);
+        self.facts = facts;
+        let frame = self.frames.pop().expect("the frame pushed above");
+        let adjoints = frame.contributions.into_iter().map(|(v, c)| (v, total(c))).collect();
+        Reversed { forward, results: scope.results, backward: frame.backward, adjoints }
+    }
+
+    /// Walks back over statements; gives what takes their place in the forward part.
+    pub fn walk_back(&mut self, statements: Vec<Statement>) -> Vec<Statement> {
         let mut forward: Vec<Vec<Statement>> = vec![];
-        for (vars, exp) in scope.statements.into_iter().rev() {
+        for (vars, exp) in statements.into_iter().rev() {
             let adjoints: Vec<Option<Exp>> = vars.iter().map(|v| self.take_adjoint(*v)).collect();
             if adjoints.iter().all(Option::is_none) {
                 forward.push(vec![(vars, exp)]);
@@ -169,11 +178,7 @@ impl<'a> Reverse<'a> {
                 forward.push(self.statement(vars, exp, adjoints));
             }
         }
-        self.facts = facts;
-        let frame = self.frames.pop().expect("the frame pushed above");
-        let adjoints =
-            frame.contributions.into_iter().map(|(v, c)| (v, c.into_iter().reduce(add).expect("at least one contribution"))).collect();
-        Reversed { forward: forward.into_iter().rev().flatten().collect(), results: scope.results, backward: frame.backward, adjoints }
+        forward.into_iter().rev().flatten().collect()
     }
 
     /// Walks back over one statement; gives what takes its place in the forward part.
@@ -189,7 +194,10 @@ impl<'a> Reverse<'a> {
             Exp::For(i, size, body) => return rules::generate::reverse(self, vars, i, size, *body, adjoints),
             Exp::Sum(range, body) => return rules::sum::reverse(self, vars, *range, *body, adjoints),
             Exp::Reduce(kind, range, body) => return rules::reduce::reverse(self, vars[0], kind, *range, *body, single(adjoints)),
-            Exp::History(h) => return rules::history::reverse(self, vars, *h, adjoints, rules::history::Seeds::OfAll),
+            Exp::History(h) => {
+                let (seeds, sums) = (rules::history::Seeds::OfAll, rules::history::Sums::default());
+                return rules::history::reverse(self, vars, *h, adjoints, seeds, sums);
+            }
             Exp::Loop(l) => return rules::iterate::reverse(self, vars, *l, adjoints),
             Exp::Update(ref array, ref keys, ref value, site) => rules::update::reverse(self, array, keys, value, site, single(adjoints)),
             Exp::Guard(p, e) => return rules::branch::reverse_guard(self, vars, *p, *e, adjoints),
@@ -328,6 +336,13 @@ impl<'a> Reverse<'a> {
             None
         }
     }
+}
+
+/// The sum of contributions. One that is an array but for a place comes first, so that the others, which are singletons
+/// mostly, are added to it and not it to them.
+fn total(mut contributions: Vec<Exp>) -> Exp {
+    contributions.sort_by_key(|e| !matches!(e, Exp::Update(..)));
+    contributions.into_iter().reduce(add).expect("at least one contribution")
 }
 
 impl Crossed {

@@ -43,7 +43,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// The parts of a tuple that have no place; the others are added to theirs.
-    fn deliver(&mut self, exp: &'a Exp, places: &[Option<Place>]) -> Outcome<Vec<Option<Val>>> {
+    pub(super) fn deliver(&mut self, exp: &'a Exp, places: &[Option<Place>]) -> Outcome<Vec<Option<Val>>> {
         match exp {
             Exp::Tuple(parts) => {
                 let each = parts.iter().zip(places).map(|(e, place)| match place {

@@ -18,6 +18,7 @@ use crate::bind;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::fault::Fault;
 use crate::ir::destination::Path;
+use crate::ir::summed::summed;
 use crate::ir::{Body, Exp, FunctionId, History, Iteration, Lit, Op, Program, Range, Reduction, Scalar, Size, Trip, Type, Var, build};
 use crate::scalar::CostClass;
 use crate::value::Value;
@@ -359,6 +360,10 @@ impl<'a> Interpreter<'a> {
 
     fn iterate(&mut self, l: &'a Iteration) -> Outcome<Val> {
         let mut state = self.eval(&l.init)?;
+        let summed = summed(&self.program.vars, l);
+        if summed.contains(&true) {
+            return self.iterate_sums(l, state, &summed);
+        }
         match &l.trip {
             Trip::For(range) => {
                 let (lo, hi) = self.range(range)?;
@@ -373,6 +378,63 @@ impl<'a> Interpreter<'a> {
             }
         }
         Ok(state)
+    }
+
+    /// A loop of which some states are only added to: these stay in one place.
+    fn iterate_sums(&mut self, l: &'a Iteration, state: Val, summed: &[bool]) -> Outcome<Val> {
+        let parts = match state {
+            Val::Tuple(parts) if l.state.len() > 1 => parts,
+            state => vec![state],
+        };
+        let mut places: Vec<Option<Place>> = vec![];
+        let mut carried: Vec<Option<Val>> = vec![];
+        for (part, sum) in parts.into_iter().zip(summed) {
+            places.push(sum.then(|| self.buffers.push(part.clone())));
+            carried.push((!sum).then_some(part));
+        }
+        let before = self.passed.len();
+        self.passed.extend(l.state.iter().zip(summed).filter(|(_, sum)| **sum).map(|(v, _)| *v));
+        let outcome = self.steps_of_sums(l, &mut carried, &places);
+        self.passed.truncate(before);
+        // Buffers are a stack.
+        let mut totals: Vec<Option<Val>> = places.iter().rev().map(|place| place.as_ref().map(|p| self.buffers.pop(p))).collect();
+        totals.reverse();
+        outcome?;
+        let mut parts: Vec<Val> = totals.into_iter().zip(carried).map(|(total, part)| total.or(part).expect("summed or carried")).collect();
+        Ok(if l.state.len() > 1 { Val::Tuple(parts) } else { parts.remove(0) })
+    }
+
+    fn steps_of_sums(&mut self, l: &'a Iteration, carried: &mut Vec<Option<Val>>, places: &[Option<Place>]) -> Outcome<()> {
+        let step = |me: &mut Self, carried: &mut Vec<Option<Val>>| -> Outcome<()> {
+            match places {
+                [Some(place)] => me.accumulate(&l.body, place),
+                _ => {
+                    *carried = me.deliver(&l.body, places)?;
+                    Ok(())
+                }
+            }
+        };
+        let bind = |me: &mut Self, carried: &[Option<Val>]| {
+            l.state.iter().zip(carried).for_each(|(v, value)| me.env[v.0 as usize] = value.clone());
+        };
+        match &l.trip {
+            Trip::For(range) => {
+                let (lo, hi) = self.range(range)?;
+                for i in lo..hi {
+                    bind(self, carried);
+                    self.at(range.index, i, |me| step(me, carried))?;
+                }
+            }
+            Trip::While(condition) => loop {
+                bind(self, carried);
+                if !self.eval(condition)?.truth() {
+                    break;
+                }
+                step(self, carried)?;
+            },
+        }
+        l.state.iter().for_each(|v| self.env[v.0 as usize] = None);
+        Ok(())
     }
 
     fn var(&self, v: Var) -> &Val {

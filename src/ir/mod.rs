@@ -26,6 +26,7 @@ pub mod destination;
 pub mod facts;
 pub mod equal;
 pub mod print;
+pub mod summed;
 pub mod traverse;
 pub mod verify;
 pub mod widen;

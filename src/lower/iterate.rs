@@ -2,15 +2,21 @@
 //!
 //! The state lives in one place: arrays in the loop's destination, scalars in locals. A step computes the next scalars,
 //! then changes the arrays where they are, if it only updates places of them (`A with [k] = v`, perhaps chosen by `if`);
-//! what it writes is computed before anything is written. An array that a step makes anew is built beside and copied.
+//! what it writes is computed before anything is written. To a state that the steps only add to (`ir/summed.rs`) they add
+//! where it is. An array that a step makes anew is built beside and copied.
 
 use super::binding::shares;
 use super::*;
+use crate::ir::summed::summed;
 
 impl Lowering<'_> {
     pub fn store_iteration(&mut self, l: &Iteration, dest: &Dest) {
         let state = self.state_home(dest, &l.state);
         self.store(&l.init, &state);
+        let summed = summed(self.vars, l);
+        // What is added is not read.
+        let sums: Vec<Var> = l.state.iter().zip(&summed).filter(|(_, sum)| **sum).map(|(v, _)| *v).collect();
+        self.passed.extend(sums.iter().copied());
         match &l.trip {
             Trip::For(range) => {
                 let (lo, hi) = (self.value(&range.lo), self.value(&range.hi));
@@ -22,7 +28,7 @@ impl Lowering<'_> {
                 let (body, ()) = self.nested(|me| {
                     me.facts.enter_range(range);
                     me.bind_states(&l.state, &state);
-                    me.advance(&l.body, &l.state, &state);
+                    me.advance(&l.body, &l.state, &state, &summed);
                 });
                 self.emit(Stmt::Loop(Loop { index, lo, hi, order: Order::Sequential, schedule: Schedule::Plain, body }));
             }
@@ -32,11 +38,14 @@ impl Lowering<'_> {
                     let goes_on = me.value(condition);
                     me.emit(Stmt::LeaveUnless(goes_on));
                     me.facts.assume(condition);
-                    me.advance(&l.body, &l.state, &state);
+                    me.advance(&l.body, &l.state, &state, &summed);
                 });
                 self.emit(Stmt::Forever(body));
             }
         }
+        sums.iter().for_each(|v| {
+            self.passed.remove(v);
+        });
         self.copy(&state.value(), dest);
     }
 
@@ -78,23 +87,32 @@ impl Lowering<'_> {
     }
 
     /// `state = body`, where the body reads the state.
-    fn advance(&mut self, body: &Exp, vars: &[Var], state: &Dest) {
+    fn advance(&mut self, body: &Exp, vars: &[Var], state: &Dest, summed: &[bool]) {
         match body {
+            Exp::Let(bound, value, rest) if summed.contains(&true) => {
+                let part = |path: &[usize]| match path {
+                    path if vars.len() == 1 => summed[0].then(|| state.part(path)),
+                    [k, _rest @ ..] => summed[*k].then(|| state.part(path)),
+                    [] => None,
+                };
+                self.bind_into(bound, value, rest, &part);
+                self.advance(rest, vars, state, summed);
+            }
             Exp::Let(bound, value, rest) => {
                 self.bind(bound, value, Then::default());
-                self.advance(rest, vars, state);
+                self.advance(rest, vars, state, summed);
             }
             Exp::If(p, a, b) => {
                 let condition = self.value(p);
-                let (yes, ()) = self.branch(p, true, |l| l.advance(a, vars, state));
-                let (no, ()) = self.branch(p, false, |l| l.advance(b, vars, state));
+                let (yes, ()) = self.branch(p, true, |l| l.advance(a, vars, state, summed));
+                let (no, ()) = self.branch(p, false, |l| l.advance(b, vars, state, summed));
                 self.emit(Stmt::If(condition, yes, no));
             }
             Exp::Tuple(parts) if vars.len() == parts.len() => {
                 let dests: Vec<Dest> = state.parts().to_vec();
-                self.advance_parts(parts, vars, &dests);
+                self.advance_parts(parts, vars, &dests, summed);
             }
-            body if vars.len() == 1 => self.advance_parts(std::slice::from_ref(body), vars, std::slice::from_ref(state)),
+            body if vars.len() == 1 => self.advance_parts(std::slice::from_ref(body), vars, std::slice::from_ref(state), summed),
             body => {
                 let next = self.beside(body);
                 self.copy(&next, state);
@@ -102,8 +120,12 @@ impl Lowering<'_> {
         }
     }
 
-    fn advance_parts(&mut self, parts: &[Exp], vars: &[Var], state: &[Dest]) {
-        let same = |k: usize| parts[k] == Exp::Var(vars[k]);
+    fn advance_parts(&mut self, parts: &[Exp], vars: &[Var], state: &[Dest], summed: &[bool]) {
+        // Terms read the state as it was, so they come first; nothing reads the sums.
+        for k in (0..parts.len()).filter(|k| summed[*k]) {
+            self.accumulate(&parts[k], &state[k]);
+        }
+        let same = |k: usize| summed[k] || parts[k] == Exp::Var(vars[k]);
         let changed: Vec<usize> = (0..parts.len()).filter(|k| !same(*k)).collect();
         // One array may change where it is; with several, one could read what the other has changed.
         let in_place: Vec<usize> = changed.iter().copied().filter(|k| updates(&parts[*k], vars[*k])).collect();

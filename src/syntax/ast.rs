@@ -158,13 +158,15 @@ pub enum Subscript {
 pub enum Pattern {
     Name(Name),
     Tuple(Vec<Pattern>, Span),
+    /// `sum p`: in a `loop` alone, as the whole pattern or a part of it. What a step yields for it is added.
+    Sum(Box<Pattern>, Span),
 }
 
 impl Pattern {
     pub fn span(&self) -> Span {
         match self {
             Pattern::Name(name) => name.span,
-            Pattern::Tuple(_, span) => *span,
+            Pattern::Tuple(_, span) | Pattern::Sum(_, span) => *span,
         }
     }
 }

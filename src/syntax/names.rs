@@ -144,6 +144,7 @@ impl Scope<'_> {
         match pattern {
             Pattern::Name(name) => self.bound.push(name.text.clone()),
             Pattern::Tuple(parts, _) => parts.iter().for_each(|part| self.bind(part)),
+            Pattern::Sum(part, _) => self.bind(part),
         }
     }
 }

@@ -5,9 +5,10 @@
 //!           s̄₀ += λ[0], and the free variables' adjoints are summed over i from the seeds λ[i+1]
 //!
 //! Each step runs once in each direction: what is needed of it later is carried beside the state.
+//! Beside the states a step may yield terms t(i, s) that are summed, y = sum i. t(i, h[i]): the adjoint of each is ȳ.
 
 use super::super::forward::Forward;
-use super::super::reverse::{LoopOf, Reverse};
+use super::super::reverse::{Crossed, LoopOf, Reverse};
 use super::super::scope::{Scope, Statement};
 use super::super::split::{Taken, split, taken};
 use crate::ir::build::*;
@@ -62,7 +63,14 @@ pub enum Seeds {
     OfLast,
 }
 
-pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Option<Exp>>, seeds_are: Seeds) -> Vec<Statement> {
+/// What the steps yield behind the next state, to be summed over all of them.
+#[derive(Default)]
+pub struct Sums {
+    pub totals: Vec<Var>,
+    pub adjoints: Vec<Option<Exp>>,
+}
+
+pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Option<Exp>>, seeds_are: Seeds, sums: Sums) -> Vec<Statement> {
     let History { state, init, index: i, size, body } = h;
     let init = parts(init);
     let n = size_exp(&size);
@@ -72,22 +80,42 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
     for (k, l) in moving.iter().zip(&lambda) {
         seeds[*k] = Some(Exp::Var(*l));
     }
+    seeds.extend(sums.adjoints);
     let facts = cx.facts.clone();
     cx.facts.enter_for(i, &size);
-    let inner = cx.scope(Scope::split(body), seeds);
+    let mut inner = cx.scope(Scope::split(body), seeds);
     cx.facts = facts;
     let within = LoopOf { index: i, lo: Size::default(), size: size.clone() };
+    let terms = inner.results.split_off(state.len());
+    if !terms.is_empty() {
+        let saved = cx.cross(&inner, Some(&within), &FxHashSet::default()).saved;
+        let first: Vec<Exp> = inner.results.iter().cloned().chain(saved.iter().map(|s| Exp::Var(s.inner))).collect();
+        inner.forward = split(cx.vars, inner.forward, &first, &terms);
+    }
     let mut crossed = cx.cross(&inner, Some(&within), &FxHashSet::default());
     let states_here: Vec<Statement> =
         state.iter().zip(&vars).map(|(s, all)| (vec![*s], index(*all, vec![Exp::Var(i)], Site::default()))).collect();
 
     // The forward part: the history carries what the way back needs of a step beside the state after it.
     let needs: Vec<(Var, Exp)> = crossed.saved.iter().map(|s| (s.outer, s.value.clone())).collect();
-    let types = needs.iter().map(|(outer, _)| cx.vars.ty(*outer).without_axes(1).expect("an axis of steps")).collect();
-    let beside = Beside::new(cx.vars, needs.iter().map(|(outer, _)| *outer).collect(), types, &size);
-    let body = lets(crossed.forward.clone(), tuple(crossed.results.iter().cloned().chain(needs.into_iter().map(|(_, e)| e)).collect()));
+    let for_terms = terms_take(cx, &crossed, &terms, i);
+    let mut types: Vec<Type> = needs.iter().map(|(outer, _)| cx.vars.ty(*outer).without_axes(1).expect("an axis of steps")).collect();
+    types.extend(for_terms.shared.iter().map(|v| cx.vars.ty(*v).clone()));
+    let named = needs.iter().map(|(outer, _)| *outer).chain(for_terms.shared.iter().copied()).collect();
+    let beside = Beside::new(cx.vars, named, types, &size);
+    let carried = needs.into_iter().map(|(_, e)| e).chain(for_terms.shared.iter().map(|v| Exp::Var(*v)));
+    let body = lets(crossed.forward.clone(), tuple(crossed.results.iter().cloned().chain(carried).collect()));
     let steps = beside.carried_by(state.clone(), init.clone(), i, &size, body);
     let mut forth = vec![([vars.clone(), beside.all.clone()].concat(), steps)];
+    if !terms.is_empty() {
+        let after = size_exp(&Size::var(i).add(&Size::constant(1)));
+        let mut way = states_here.clone();
+        let held = &beside.all[crossed.saved.len()..];
+        way.extend(for_terms.shared.iter().zip(held).map(|(v, all)| (vec![*v], index(*all, vec![after.clone()], Site::default()))));
+        way.extend(crossed.forward.iter().enumerate().filter(|(k, _)| for_terms.redone.contains(k)).map(|(_, s)| s.clone()));
+        let total = copy(cx.vars, &sum(i, i64(0), n.clone(), lets(way, tuple(terms))), &Substitution::default());
+        forth.push((sums.totals, total));
+    }
     for (s, all) in crossed.saved.iter().zip(&beside.all) {
         let t = cx.vars.fresh(cx.vars.name(i).to_string(), Type::I64);
         let after = size_exp(&Size::var(t).add(&Size::constant(1)));
@@ -132,6 +160,7 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
     let body = copy(cx.vars, &lets(statements.clone(), tuple(of_states)), &Substitution::from_iter([(i, from_end)]));
     let back = beside.carried_by(lambda.clone(), starts, t, &size, body);
     let back = copy(cx.vars, &back, &Substitution::default());
+    let silent = lambda.is_empty() && beside.all.is_empty();
     let longer = size.add(&Size::constant(1));
     let all: Vec<Var> = lambda
         .iter()
@@ -140,7 +169,9 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
             cx.vars.fresh(name, ty)
         })
         .collect();
-    cx.emit([all.clone(), beside.all.clone()].concat(), back);
+    if !silent {
+        cx.emit([all.clone(), beside.all.clone()].concat(), back);
+    }
 
     // The free variables, from the seeds λ[i+1], which stands at n-1-i; what was carried with λ[i] stands at n-i.
     if !free.is_empty() {
@@ -168,6 +199,20 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
         cx.contribute(&init[*k], index(all, vec![n.clone()], Site::default()));
     }
     forth
+}
+
+/// What the terms of sums take over from the steps: values whose size is the same in all steps.
+fn terms_take(cx: &Reverse, crossed: &Crossed, terms: &[Exp], i: Var) -> Taken {
+    let bound: FxHashSet<Var> = crossed.forward.iter().flat_map(|(vars, _)| vars.iter().copied()).chain([i]).collect();
+    let first: Vec<Exp> = crossed.results.iter().cloned().chain(crossed.saved.iter().map(|s| Exp::Var(s.inner))).collect();
+    taken(cx.vars, &crossed.forward, &first, terms, &|v| {
+        let mut sizes = vec![];
+        cx.vars.ty(v).map_sizes(&mut |s| {
+            s.variables(&mut sizes);
+            s.clone()
+        });
+        !sizes.iter().any(|s| bound.contains(s))
+    })
 }
 
 /// Values of each step that a history carries beside its state, so that they are at hand after it.

@@ -1,7 +1,8 @@
 //! y = loop s = s₀ for i in a..b do e(i, s)
 //!
 //! forward:  the states and their tangents are one state
-//! reverse:  the loop runs as a history, whose last state is y, and is reversed as such
+//! reverse:  the loop runs as a history, whose last state is y, and is reversed as such; of states that are only added to
+//!           none is kept (`summed`)
 //!
 //! Loops that only write places, each once, need no states (`writes`).
 //! A `while` loop is run once to count its iterations, and then is a loop over so many.
@@ -9,7 +10,8 @@
 use super::super::forward::Forward;
 use super::super::reverse::Reverse;
 use super::super::scope::Statement;
-use super::history::{self, Seeds};
+use super::history::{self, Seeds, Sums};
+use super::summed::{self, Summed};
 use super::writes;
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy, substitute};
@@ -26,9 +28,18 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, l: Iteration, adjoints: Vec<Opt
     if let (Some(found), [y], [Some(y_adj)]) = (writes::Writes::of(&l), vars.as_slice(), adjoints.as_slice()) {
         return writes::reverse(cx, *y, l.init, found, y_adj.clone());
     }
-    let Iteration { state, init, trip, body } = l;
+    let found = match (Summed::of(cx.vars, &l), &l.trip) {
+        (found, Trip::For(range)) if found.carried.is_empty() => return summed::reverse(cx, vars, &l, found, range.clone(), adjoints),
+        (found, Trip::While(_)) if found.carried.is_empty() => Summed::nothing(&l),
+        (found, _) => found,
+    };
+    let totals = found.totals(cx.vars, &l);
+    let init = summed::parts(&l.init);
+    let state: Vec<Var> = found.carried.iter().map(|k| l.state[*k]).collect();
+    let start = tuple(found.carried.iter().map(|k| init[*k].clone()).collect());
+    let body = lets(found.statements.clone(), tuple(found.next.iter().chain(&found.terms).cloned().collect()));
     let mut forth = vec![];
-    let (index, size, body) = match trip {
+    let (index, size, body) = match &l.trip {
         Trip::For(range) => {
             let (lo, hi) = (exp_size(&range.lo).expect("a size"), exp_size(&range.hi).expect("a size"));
             let size = hi.sub(&lo);
@@ -43,24 +54,34 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, l: Iteration, adjoints: Vec<Opt
             }
         }
         Trip::While(condition) => {
-            let count = counted(cx, &state, &init, &condition, &body, &mut forth);
+            let step = lets(found.statements.clone(), tuple(found.next.clone()));
+            let count = counted(cx, &state, &start, condition, &step, &mut forth);
             cx.facts.assume_nonneg(Size::var(count));
             (cx.vars.fresh("i", Type::I64), Size::var(count), body)
         }
     };
     let longer = size.add(&Size::constant(1));
-    let all: Vec<Var> = vars
+    let all: Vec<Var> = found
+        .carried
         .iter()
-        .map(|v| {
-            let (name, ty) = (cx.vars.name(*v).to_string(), cx.vars.ty(*v).with_axis(&longer));
+        .map(|k| {
+            let (name, ty) = (cx.vars.name(vars[*k]).to_string(), cx.vars.ty(vars[*k]).with_axis(&longer));
             cx.vars.fresh(name, ty)
         })
         .collect();
     let last = size_exp(&size);
-    let h = History { state, init, index, size, body };
-    forth.extend(history::reverse(cx, all.clone(), h, adjoints, Seeds::OfLast));
-    for (v, all) in vars.into_iter().zip(all) {
-        forth.push((vec![v], crate::ir::build::index(all, vec![last.clone()], Site::default())));
+    let of = |which: &[usize]| which.iter().map(|k| adjoints[*k].clone()).collect::<Vec<_>>();
+    let sums = Sums { totals: totals.clone(), adjoints: of(&found.sums) };
+    let h = History { state, init: start, index, size, body };
+    forth.extend(history::reverse(cx, all.clone(), h, of(&found.carried), Seeds::OfLast, sums));
+    for (k, all) in found.carried.iter().zip(all) {
+        forth.push((vec![vars[*k]], crate::ir::build::index(all, vec![last.clone()], Site::default())));
+    }
+    for (k, total) in found.sums.iter().zip(totals) {
+        forth.push((vec![vars[*k]], add(init[*k].clone(), total)));
+        if let Some(adjoint) = &adjoints[*k] {
+            cx.contribute(&init[*k], adjoint.clone());
+        }
     }
     forth
 }

@@ -10,5 +10,6 @@ pub mod reduce;
 pub mod scalar;
 pub mod singleton;
 pub mod sum;
+pub mod summed;
 pub mod update;
 pub mod writes;

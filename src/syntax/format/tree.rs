@@ -359,7 +359,7 @@ impl Reader<'_, '_> {
 
     /// `p: T =`
     fn pattern(&mut self, head: &mut Vec<Tree>) {
-        let pattern = if is_open(self.token()) { self.brackets(Role::Tuple) } else { self.leaf() };
+        let pattern = self.names();
         head.push(pattern);
         if self.at(Token::Colon) {
             let colon = self.leaf();
@@ -369,6 +369,27 @@ impl Reader<'_, '_> {
         }
         if self.at(Token::Equals) {
             head.push(self.leaf());
+        }
+    }
+
+    /// A name, several in parentheses, or `sum` and these.
+    fn names(&mut self) -> Tree {
+        match self.token() {
+            Token::Sum => {
+                let sum = self.leaf();
+                Tree::Spaced(vec![sum, self.names()])
+            }
+            Token::ParenOpen => {
+                let open = self.bump();
+                let mut items = vec![];
+                while !matches!(self.token(), Token::ParenClose | Token::End | Token::Def) {
+                    let item = self.names();
+                    items.push((item, self.at(Token::Comma).then(|| self.bump())));
+                }
+                let close = self.at(Token::ParenClose).then(|| self.bump());
+                Tree::Brackets(Brackets { role: Role::Tuple, open, items, close })
+            }
+            _ => self.leaf(),
         }
     }
 

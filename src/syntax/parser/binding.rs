@@ -91,6 +91,13 @@ impl Parser<'_> {
     }
 
     pub(super) fn pattern(&mut self) -> Pattern {
+        if self.at(Token::Sum) && matches!(self.peek(1), Token::Name | Token::ParenOpen) {
+            let diagnostic = Diagnostic::error(self.span(), "`sum` marks what a `loop` adds up, and cannot stand here");
+            self.complain(
+                diagnostic.note("it stands before a part of a loop's state: `loop (x, sum total) = (a, 0.0) for i in 0..n do e`"),
+            );
+            self.bump();
+        }
         if !self.at(Token::ParenOpen) {
             return Pattern::Name(self.name("a name"));
         }
@@ -159,6 +166,30 @@ impl Parser<'_> {
         }
         let span = start.to(body.span);
         Exp { kind: ExpKind::Lambda(Arc::new(Lambda { params, body })), span }
+    }
+
+    /// A pattern of which the whole or some parts may be summed: `(x, sum total)`.
+    fn loop_pattern(&mut self) -> Pattern {
+        if self.at(Token::Sum) {
+            return self.loop_part();
+        }
+        let end = self.closing_paren[self.at].map_or(self.at, |close| close as usize);
+        if !self.tokens[self.at..end].iter().any(|(token, _)| *token == Token::Sum) {
+            return self.pattern();
+        }
+        let start = self.span();
+        let opened = self.open(Token::ParenClose);
+        let (mut parts, _) = self.list(opened, Token::ParenClose, "`,` or `)`", Parser::loop_part);
+        if parts.len() == 1 { parts.remove(0) } else { Pattern::Tuple(parts, start.to(self.previous())) }
+    }
+
+    fn loop_part(&mut self) -> Pattern {
+        let start = self.span();
+        if !self.eat(Token::Sum) {
+            return self.pattern();
+        }
+        let inner = self.pattern();
+        Pattern::Sum(Box::new(inner), start.to(self.previous()))
     }
 
     /// Whether the current binder word begins a binder: before `(` it is a function, unless `in` follows the matching
@@ -324,10 +355,10 @@ impl Parser<'_> {
         Exp { kind: ExpKind::History(pattern, Box::new(init), Box::new(index), Box::new(body)), span }
     }
 
-    /// `loop p = e for i in a..b do e`, `loop p = e while c do e`
+    /// `loop p = e for i in a..b do e`, `loop p = e while c do e`; parts of the pattern may be summed
     pub(super) fn loop_exp(&mut self) -> Exp {
         let start = self.bump();
-        let pattern = self.pattern();
+        let pattern = self.loop_pattern();
         self.equals("the first state");
         let init = self.expression();
         let trip = if self.eat(Token::While) {
