@@ -6,6 +6,7 @@ use super::failure::Failure;
 use super::inputs::Given;
 use super::options::{Bench, Kind, Target};
 use super::output;
+use super::progress::Progress;
 use super::source::Source;
 use iverson::value::Value;
 use serde_json::json;
@@ -56,7 +57,7 @@ pub fn bench(options: &Bench) -> Result<(), Failure> {
         writeln!(out, "median   {}", duration(median))?;
         writeln!(out, "min      {}", duration(minimum))?;
         if let Some(c) = &compiled {
-            writeln!(out, "compile  {:.1} ms{}", c.compile_ms, if c.from_cache { " (from the cache)" } else { "" })?;
+            writeln!(out, "compile  {:.1} ms{}", c.compile_ms, if c.from_cache { " (cached)" } else { "" })?;
         }
         if let Some(bytes) = memory {
             writeln!(out, "memory   {:.1} MiB at the peak", bytes as f64 / (1u64 << 20) as f64)?;
@@ -68,9 +69,13 @@ pub fn bench(options: &Bench) -> Result<(), Failure> {
 /// Seconds of each call, after one that warms up.
 fn time(function: &Executable, source: &Source, values: &[Value], runs: u32) -> Result<Vec<f64>, Failure> {
     let mut result = None;
+    let warming = Progress::new("warming up");
     function.call_into(source, values, &mut result)?;
+    drop(warming);
     let mut times = vec![];
-    for _ in 0..runs {
+    let progress = Progress::counted("timing call", runs.into());
+    for k in 0..runs {
+        progress.at(k.into());
         let start = Instant::now();
         function.call_into(source, values, &mut result)?;
         times.push(start.elapsed().as_secs_f64());

@@ -4,6 +4,7 @@ use super::derivative::{Derivative, leaf_names, wrt_positions};
 use super::failure::Failure;
 use super::options::{Build, Form, Kind};
 use super::output;
+use super::progress::Progress;
 use super::source::Source;
 use iverson::emit::library::{Export, Leaf, Library};
 use iverson::ir::print::{print_function, print_size};
@@ -151,6 +152,7 @@ fn write(folder: &Path, name: &str, header: &str, text: &str, options: &Build, s
     std::fs::write(&source, text).map_err(unusable)?;
     let mut results: Vec<(PathBuf, Vec<u8>)> = vec![(folder.join(format!("{name}.h")), header.into())];
     let compiled = options.lib.iter().any(|form| *form != Form::Source);
+    let _progress = Progress::new(format!("compiling `{name}`"));
     let object = if compiled { Some(library::object(&source, settings).map_err(failed)?) } else { None };
     let mut made = |file: String, make: &dyn Fn(&Path, &Path) -> Result<(), runtime::Error>| -> Result<(), Failure> {
         let place = work.path().join(&file);

@@ -13,6 +13,7 @@ use super::failure::Failure;
 use super::inputs::Given;
 use super::options::{CheckGrad, Kind};
 use super::output;
+use super::progress::Progress;
 use super::source::Source;
 use iverson::ir::Type;
 use iverson::ir::widen::{has_f32, widen};
@@ -73,7 +74,10 @@ pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
     };
     let total: usize = counts.iter().sum();
     let mut report = Report { duality, total, ..Report::default() };
-    for k in choose(total, options.coordinates, &mut generator) {
+    let chosen = choose(total, options.coordinates, &mut generator);
+    let progress = Progress::counted("comparing coordinate", chosen.len() as u64);
+    for (done, k) in chosen.into_iter().enumerate() {
+        progress.at(done as u64);
         let (param, place) = locate(k);
         let x = values[param].floats()[place];
         let mut project = |at: f64| -> Result<Vec<f64>, Failure> {
@@ -87,6 +91,7 @@ pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
         let ty = source.program.param_type(of, param);
         report.note(adjoints[k], found, || place_name(name, ty, &values[param], place));
     }
+    drop(progress);
     report.print(&source.program.function(of).name, options, if single { SINGLE } else { DOUBLE })
 }
 

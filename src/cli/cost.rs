@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::inputs::check_name;
 use super::options::Cost;
 use super::output;
+use super::progress::Progress;
 use super::source::Source;
 use iverson::ir::{Type, Var};
 use iverson::{cost, pipeline};
@@ -20,9 +21,11 @@ pub fn cost(options: &Cost) -> Result<(), Failure> {
             Derivative::new(&mut source, of, kind, wrt)?.id
         }
     };
+    let progress = Progress::new("counting");
     let program = pipeline::prepare(&source.program, id, None);
     let f = program.function(id);
     let counts = cost::cost(&program, id);
+    drop(progress);
     let integers = f.params.iter().copied().filter(|p| *program.vars.ty(*p) == Type::I64);
     let sizes: Vec<Var> = f.sizes.iter().copied().chain(integers).collect();
     let rows = [

@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use super::options::{Execution, Target};
+use super::progress::{Progress, is_watched};
 use super::source::Source;
 use iverson::ir::{FunctionId, Program};
 use iverson::value::{Error, Value};
@@ -22,7 +23,9 @@ enum Engine {
 impl Executable {
     pub fn new(source: &Source, id: FunctionId, execution: &Execution) -> Result<Executable, Failure> {
         let start = Instant::now();
+        let progress = Progress::new(format!("preparing `{}`", source.program.function(id).name));
         let program = pipeline::prepare(&source.program, id, None);
+        drop(progress);
         let prepared = 1e3 * start.elapsed().as_secs_f64();
         let name = &program.function(id).name;
         let engine = match execution.target {
@@ -33,10 +36,14 @@ impl Executable {
                 Engine::Interpreter(program, id)
             }
             Target::C => {
+                let progress = Progress::new(format!("compiling `{name}`"));
                 let compiled = compile(&program, id, execution.strict)?;
+                drop(progress);
+                let cached = if compiled.from_cache { " (cached)" } else { "" };
                 if execution.verbose {
-                    let cached = if compiled.from_cache { " (from the cache)" } else { "" };
                     tell(&format!("`{name}` prepared in {prepared:.1} ms, compiled in {:.1} ms{cached}", compiled.compile_ms));
+                } else if is_watched() {
+                    tell(&format!("compiled in {:.0} ms{cached}", compiled.compile_ms));
                 }
                 Engine::Native(Box::new(compiled))
             }
@@ -48,6 +55,12 @@ impl Executable {
         let mut result = None;
         self.call_into(source, values, &mut result)?;
         Ok(result.expect("a call that succeeds has a value"))
+    }
+
+    /// The value, with a sign of life on the terminal if it takes long.
+    pub fn call_watched(&self, source: &Source, values: &[Value]) -> Result<Value, Failure> {
+        let _progress = Progress::new("running");
+        self.call(source, values)
     }
 
     /// Native code writes over the last result where its shape is right.

@@ -15,6 +15,7 @@ mod fmt;
 mod inputs;
 mod options;
 mod output;
+mod progress;
 mod show;
 mod source;
 

@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::inputs::check_name;
 use super::options::{Emit, Show};
 use super::output;
+use super::progress::Progress;
 use super::source::Source;
 use iverson::ir::print::print_function;
 use iverson::ir::{Body, FunctionId, Program};
@@ -28,6 +29,7 @@ pub fn show(options: &Show) -> Result<(), Failure> {
         let names: Vec<&str> = [CHECKED].into_iter().chain(pipeline::pass_names()).collect();
         check_name(pass, &names, || format!("no pass `{pass}`"))?;
     }
+    let progress = Progress::new("preparing");
     let program = match options.after.as_deref() {
         Some(CHECKED) => source.program,
         after => pipeline::prepare(&source.program, id, after),
@@ -37,6 +39,7 @@ pub fn show(options: &Show) -> Result<(), Failure> {
         Some(Emit::C) => runtime::c_source(&program, id, runtime::Options::default()),
         Some(Emit::Loops) => loops::print::print(&runtime::kernel(&program, id, runtime::Options::default())),
     };
+    drop(progress);
     output::print(|out| out.write_all(text.as_bytes()))
 }
 

@@ -3,11 +3,13 @@
 use super::failure::{Failure, draw};
 use super::options::Subject;
 use super::output;
+use super::progress::Progress;
 use iverson::bind::nearest;
 use iverson::diagnostic::Sources;
 use iverson::ir::{FunctionId, Program};
 use iverson::library;
 use iverson::load::load;
+use iverson::runtime;
 use iverson::value::Error;
 use iverson::value::npy::reason;
 use std::io::Write;
@@ -24,19 +26,24 @@ pub struct Source {
     pub definitions: usize,
 }
 
-impl Source {
-    /// Prints warnings; errors are the failure.
-    pub fn load(path: &Path) -> Result<Source, Failure> {
-        Source::load_with(path, &[])
-    }
+/// When the warnings about a text are printed.
+#[derive(Clone, Copy, PartialEq)]
+enum Warnings {
+    Always,
+    /// By the first command that meets the text.
+    Once,
+}
 
-    /// The same, with definitions of the library that the file need not use.
-    fn load_with(path: &Path, wanted: &[&str]) -> Result<Source, Failure> {
+impl Source {
+    /// A file with definitions of the library that it need not use. Prints warnings; errors are the failure.
+    fn load(path: &Path, wanted: &[&str], warnings: Warnings) -> Result<Source, Failure> {
         let text = read_text(path)?;
+        let progress = Progress::new("checking");
         let loaded = load(&path.display().to_string(), &text, wanted);
+        drop(progress);
         match (loaded.has_errors(), loaded.program) {
             (false, Some(program)) => {
-                if !loaded.diagnostics.is_empty() {
+                if !loaded.diagnostics.is_empty() && (warnings == Warnings::Always || runtime::is_first_sight(&text)) {
                     let _ = std::io::stderr().write_all(draw(&loaded.diagnostics, &loaded.sources).as_bytes());
                 }
                 Ok(Source {
@@ -60,7 +67,7 @@ impl Source {
     /// A file and several functions.
     pub fn subjects(file: &Path, functions: &[String]) -> Result<(Source, Vec<FunctionId>), Failure> {
         let wanted: Vec<&str> = functions.iter().map(String::as_str).collect();
-        let source = Source::load_with(file, &wanted)?;
+        let source = Source::load(file, &wanted, Warnings::Once)?;
         let ids = functions.iter().map(|name| source.find(name, file)).collect::<Result<_, _>>()?;
         Ok((source, ids))
     }
@@ -98,7 +105,7 @@ pub fn quoted(names: &[&str]) -> String {
 }
 
 pub fn check(path: &Path) -> Result<(), Failure> {
-    let source = Source::load(path)?;
+    let source = Source::load(path, &[], Warnings::Always)?;
     let count = source.definitions;
     output::print(|out| writeln!(out, "{}: {count} definition{} checked", path.display(), if count == 1 { "" } else { "s" }))
 }

@@ -108,6 +108,15 @@ fn key(text: &str, compiler: &Compiler, options: Options) -> String {
     hasher.finalize().to_hex()[..32].to_string()
 }
 
+/// Whether a text of a program has not been seen before, as far as the cache remembers; from now on it has.
+pub fn is_first_sight(text: &str) -> bool {
+    let mark = folder().join(format!("{}.seen", &blake3::hash(text.as_bytes()).to_hex()[..32]));
+    let seen = mark.exists();
+    // Where nothing can be remembered, everything is new.
+    let _ = std::fs::create_dir_all(folder()).and_then(|()| std::fs::File::create(&mark));
+    !seen
+}
+
 /// What `-march=native` depends on.
 fn processor() -> &'static str {
     static PROCESSOR: OnceLock<String> = OnceLock::new();

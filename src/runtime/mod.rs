@@ -13,6 +13,7 @@ use crate::emit;
 use crate::ir::{FunctionId, Program};
 use crate::loops::Kernel;
 use crate::lower;
+pub use cache::is_first_sight;
 pub use call::Compiled;
 use std::time::Instant;
 
