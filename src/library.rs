@@ -23,7 +23,16 @@ macro_rules! files {
 }
 
 /// In the order in which they are documented; `Span::source` numbers them from 1.
-pub const FILES: &[File] = files!["library/vectors.iv"];
+pub const FILES: &[File] = files![
+    "library/vectors.iv",
+    "library/matrices.iv",
+    "library/statistics.iv",
+    "library/learning.iv",
+    "library/interpolation.iv",
+    "library/calculus.iv",
+    "library/signals.iv",
+    "library/polynomials.iv"
+];
 
 /// The names that programs may use, in the order of definition.
 pub fn names<'a>() -> impl Iterator<Item = &'a str> {

@@ -329,6 +329,10 @@ fn arrays_added(cx: &mut Context, exp: Exp) -> Rewrite {
             return Ok(singleton(k.clone(), add((**a).clone(), (**b).clone()), *site));
         }
     }
+    // What fills the array comes first, so that few places are added to it; not it to an array that is zero but for a few.
+    if scatters(a) && !scatters(b) {
+        return Ok(add(b.clone(), a.clone()));
+    }
     let plain = |e: &Exp| matches!(e, Exp::Var(_) | Exp::Index(..) | Exp::For(..));
     if !(plain(a) && plain(b)) || !(matches!(a, Exp::For(..)) || matches!(b, Exp::For(..))) {
         return Err(exp);
@@ -345,4 +349,14 @@ fn arrays_added(cx: &mut Context, exp: Exp) -> Rewrite {
     };
     let (a, b) = (element(a), element(b));
     Ok(for_(i, shape[0].clone(), add(a, b)))
+}
+
+/// Whether the expression is made of singletons alone.
+fn scatters(exp: &Exp) -> bool {
+    match exp {
+        Exp::Singleton(..) => true,
+        Exp::For(_, _, body) | Exp::Sum(_, body) | Exp::Guard(_, body) | Exp::Let(_, _, body) => scatters(body),
+        Exp::Op(Op::Add, args) => args.iter().all(scatters),
+        _ => false,
+    }
 }

@@ -154,8 +154,13 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
             let body = replace(cx, index((**array).clone(), keys, *site), body);
             Ok(lets(bindings, body))
         }
-        // A read that cannot fail is as good as the variable, and shows what is read.
-        Exp::Index(..) if matches!(ty, Type::Scalar(_)) && costs_nothing(cx.vars, &value) && !has_loop(&value) && total(cx, &value) => {
+        // A read that cannot fail, or its negative, is as good as the variable, and shows what is read.
+        exp if is_read(exp)
+            && matches!(ty, Type::Scalar(_))
+            && costs_nothing(cx.vars, &value)
+            && !has_loop(&value)
+            && total(cx, &value) =>
+        {
             Ok(replace(cx, value, body))
         }
         Exp::Singleton(places, part, site)
@@ -215,6 +220,14 @@ fn is_view(cx: &Context, exp: &Exp) -> bool {
             site.passed && places.iter().all(|(k, _)| costs_nothing(cx.vars, k)) && costs_nothing(cx.vars, value)
         }
         exp => costs_nothing(cx.vars, exp),
+    }
+}
+
+fn is_read(exp: &Exp) -> bool {
+    match exp {
+        Exp::Index(..) => true,
+        Exp::Op(Op::Neg, args) => is_read(&args[0]),
+        _ => false,
     }
 }
 
