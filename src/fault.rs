@@ -29,6 +29,16 @@ impl Fault {
     pub const NEGATIVE_EXPONENT: i32 = 4;
     pub const NO_INTEGER: i32 = 5;
     pub const TOO_LARGE: i32 = 6;
+    /// Every code, with a name for it and what it means.
+    pub const CODES: &[(i32, &str, &str)] = &[
+        (Fault::INDEX_OUT_OF_RANGE, "INDEX_OUT_OF_RANGE", "an index lies outside of its axis"),
+        (Fault::NOTHING_TO_CHOOSE, "NOTHING_TO_CHOOSE", "argmax or argmin of nothing"),
+        (Fault::DIVISION_BY_ZERO, "DIVISION_BY_ZERO", "div or mod by zero"),
+        (Fault::NEGATIVE_EXPONENT, "NEGATIVE_EXPONENT", "an integer to a negative power"),
+        (Fault::NO_INTEGER, "NO_INTEGER", "a float that no integer stands for"),
+        (Fault::TOO_LARGE, "TOO_LARGE", "an integer that does not fit its type"),
+    ];
+
     /// What stands beside a float that is no integer: the bits of the integer type.
     pub const fn bits(to: Scalar) -> i64 {
         if matches!(to, Scalar::I32) { 32 } else { 64 }
@@ -86,5 +96,17 @@ impl fmt::Display for Fault {
             Fault::NoInteger { value, to } => write!(f, "{value:?} cannot be converted to `{}`", to.name()),
             Fault::TooLarge { value } => write!(f, "{value} cannot be converted to `i32`"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fault;
+
+    #[test]
+    fn every_fault_has_a_name() {
+        let named: Vec<i32> = Fault::CODES.iter().map(|(code, _, _)| *code).collect();
+        let known: Vec<i32> = (1..100).filter(|code| Fault::decode(*code, 0, 0).is_some()).collect();
+        assert_eq!(named, known);
     }
 }

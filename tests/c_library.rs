@@ -20,6 +20,10 @@ def squares(A: [m, k]f64, B: [k, n]f64) -> f64 =
   let C = product(A, B);
   sum i, j. C[i, j]^2
 
+def single(A: [m, k]f32, B: [k, n]f32) -> [m, n]f32 = for i, j. sum l. A[i, l] * B[l, j]
+
+def narrow(x: f64, k: i64) -> (i32, i32) = (i32(x), i32(k))
+
 def take(x: [n]f64, at: [m]i64) -> [m]f64 = for i. x[at[i]]
 
 def quotient(a: i64, b: i64) -> i64 = a div b
@@ -149,7 +153,7 @@ fn tuples_and_integers_and_truth() {
 #[test]
 fn matrix_products() {
     for options in [&[][..], &["--march", "any"], &["--openmp"]] {
-        let f = build(&[&["product", "squares:grad"], options].concat());
+        let f = build(&[&["product", "squares:grad", "single"], options].concat());
         f.write(
             "main.c",
             program(
@@ -160,6 +164,8 @@ fn matrix_products() {
                  \x20   for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) { double s = 0; for (int k = 0; k < K; k++) s += A[i * K + k] * B[k * N + j]; s -= C[i * N + j]; if (s < 0) s = -s; if (s > worst) worst = s; }\n\
                  \x20   for (int i = 0; i < M; i++) for (int k = 0; k < K; k++) { double s = 0; for (int j = 0; j < N; j++) s += 2 * C[i * N + j] * B[k * N + j]; s -= gA[i * K + k]; if (s < 0) s = -s; if (s > worst) worst = s; }\n\
                  \x20   for (int k = 0; k < K; k++) for (int j = 0; j < N; j++) { double s = 0; for (int i = 0; i < M; i++) s += 2 * C[i * N + j] * A[i * K + k]; s -= gB[k * N + j]; if (s < 0) s = -s; if (s > worst) worst = s; }\n\
+                 \x20   static float a[M * K], b[K * N], c[M * N];\n    for (int i = 0; i < M * K; i++) a[i] = A[i];\n    for (int i = 0; i < K * N; i++) b[i] = B[i];\n\
+                 \x20   ok(p_single(M, K, N, a, b, c));\n    for (int i = 0; i < M * N; i++) { double s = 1e-6 * (C[i] - c[i]); if (s < 0) s = -s; if (s > worst) worst = s; }\n\
                  \x20   printf(\"%g\", worst);\n",
             ),
         );
@@ -177,7 +183,7 @@ fn matrix_products() {
 
 #[test]
 fn errors_have_codes_and_words() {
-    let f = build(&["take", "quotient", "whole", "best", "big"]);
+    let f = build(&["take", "quotient", "whole", "best", "big", "narrow"]);
     f.write(
         "main.c",
         program(
@@ -189,6 +195,8 @@ fn errors_have_codes_and_words() {
              \x20   printf(\"%d %d %s\\n\", (int)p_whole(1e300, &n), P_NO_INTEGER, p_message());\n\
              \x20   printf(\"%d %d %s\\n\", (int)p_best(0, x, &n), P_NOTHING_TO_CHOOSE, p_message());\n\
              \x20   printf(\"%d %d %s\\n\", (int)p_big((int64_t)1 << 60, 1.0, out), P_NO_MEMORY, p_message());\n\
+             \x20   int32_t i, j;\n    printf(\"%d %s\\n\", (int)p_narrow(1e30, 1, &i, &j), p_message());\n\
+             \x20   printf(\"%d %d %s\\n\", (int)p_narrow(1, 3000000000, &i, &j), P_TOO_LARGE, p_message());\n\
              \x20   at[1] = 0;\n    printf(\"%d %g\\n\", (int)p_take(3, 2, x, at, out), out[0]);\n",
         ),
     );
@@ -196,13 +204,15 @@ fn errors_have_codes_and_words() {
     let said = execute(&f, "main");
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], "[]");
-    assert_eq!(lines[1], "1 1 p.iv:13:52: index 3 is out of range for an axis of size 3");
+    assert_eq!(lines[1], "1 1 p.iv:17:52: index 3 is out of range for an axis of size 3");
     assert_eq!(lines[2], "101 101 p_take: a size is -1, but sizes are 0 or more");
     assert_eq!(lines[3], "3 3 p_quotient: integer division by zero");
     assert_eq!(lines[4], "5 5 p_whole: 1e+300 cannot be converted to `i64`");
     assert_eq!(lines[5], "2 2 p_best: the index of the extreme of nothing was asked for");
     assert_eq!(lines[6], "100 100 p_big: the call does not fit in memory");
-    assert_eq!(lines[7], "0 3");
+    assert_eq!(lines[7], "5 p_narrow: 1e+30 cannot be converted to `i32`");
+    assert_eq!(lines[8], "6 6 p_narrow: 3000000000 cannot be converted to `i32`");
+    assert_eq!(lines[9], "0 3");
 }
 
 /// Several threads at once, each with its own memory and its own errors; and nothing is left behind.
@@ -288,7 +298,7 @@ fn where_it_goes() {
     assert_eq!(written(&["-o", "libmodel", "--lib", "source"]), "model.h\nmodel.c\n");
     f.run(&["build", "p.iv", "loss", "-o", "a-b"]).fails(&["`a-b` cannot be the name of a library"]);
     f.run(&["build", "p.iv", "lost"]).fails(&["no function `lost`", "did you mean `loss`?"]);
-    f.run(&["build", "p.iv", "both:grad"]).fails(&["`grad` takes a function that gives one `f64`"]);
+    f.run(&["build", "p.iv", "both:grad"]).fails(&["`grad` takes a function that gives one float"]);
     assert_eq!(f.run(&["build", "p.iv", "loss:gradient"]).code, 2);
     let output = f.command(&["build", "p.iv", "loss"]).env("CC", "no-such-compiler").output().unwrap();
     assert_eq!(output.status.code(), Some(1));

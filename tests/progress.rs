@@ -44,8 +44,8 @@ fn long_work_is_shown_and_cleared() {
     assert!(shown.contains("\r\u{1b}[Krunning … "), "{shown:?}");
     // The line goes before the result comes.
     assert!(shown.lines().last().unwrap().contains("\r\u{1b}[K-0."), "{shown:?}");
-    let shown = on_terminal(&f, "bench p.iv slow n=20000000 --runs 30").unwrap();
-    assert!(shown.contains("timing call ") && shown.contains(" of 30 … "), "{shown:?}");
+    let shown = on_terminal(&f, "bench p.iv slow n=2000000 --runs 60").unwrap();
+    assert!(shown.contains("timing call ") && shown.contains(" of 60 … "), "{shown:?}");
     let short = on_terminal(&f, "run p.iv slow n=3 --target interpret").unwrap();
     assert!(!short.contains('\u{1b}'), "{short:?}");
     let piped = f.run(&["run", "p.iv", "slow", "n=3000000", "--target", "interpret"]);

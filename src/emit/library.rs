@@ -196,8 +196,12 @@ pub fn source(library: &Library, support: &Support) -> String {
         out.push_str("#define IV_STRICT 1\n");
     }
     out.push_str(support.base);
-    if library.exports.iter().any(|e| e.kernel.body.iter().any(has_gemm)) {
-        let _ = write!(out, "\n{}", support.gemm);
+    for (scalar, ending) in [(Scalar::F64, ""), (Scalar::F32, "##32")] {
+        if library.exports.iter().any(|e| e.kernel.body.iter().any(|s| has_gemm(&e.kernel, s, scalar))) {
+            let (ty, number) = (type_name(scalar), ending.trim_start_matches('#'));
+            let _ = writeln!(out, "\n#define IV_HAS_GEMM{number} 1\n#define IV_REAL {ty}\n#define IV_NAME(name) name{ending}");
+            let _ = writeln!(out, "{}#undef IV_REAL\n#undef IV_NAME", support.gemm);
+        }
     }
     let _ = write!(out, "\n{}\n{}", support.library, describe());
     let visible = "__attribute__((visibility(\"default\")))";
@@ -244,58 +248,59 @@ fn wrapper(library: &Library, export: &Export) -> String {
 
 /// Every code with its name in C and what it means.
 fn codes() -> Vec<(i32, &'static str, &'static str)> {
-    vec![
-        (Fault::INDEX_OUT_OF_RANGE, "INDEX_OUT_OF_RANGE", "an index lies outside of its axis"),
-        (Fault::NOTHING_TO_CHOOSE, "NOTHING_TO_CHOOSE", "argmax or argmin of nothing"),
-        (Fault::DIVISION_BY_ZERO, "DIVISION_BY_ZERO", "div or mod by zero"),
-        (Fault::NEGATIVE_EXPONENT, "NEGATIVE_EXPONENT", "an integer to a negative power"),
-        (Fault::NO_INTEGER, "NO_INTEGER", "a float that no integer stands for"),
-        (NO_MEMORY, "NO_MEMORY", "the call does not fit in memory"),
-        (BAD_SIZE, "BAD_SIZE", "a size is negative"),
-    ]
+    let own = [(NO_MEMORY, "NO_MEMORY", "the call does not fit in memory"), (BAD_SIZE, "BAD_SIZE", "a size is negative")];
+    Fault::CODES.iter().copied().chain(own).collect()
 }
 const NO_MEMORY: i32 = 100;
 const BAD_SIZE: i32 = 101;
 
 /// `iv_describe`: a code and its numbers in the words of `fault`. The formats are what faults of telling numbers say.
 fn describe() -> String {
-    const FIRST: i64 = 7_034_501;
-    const SECOND: i64 = 9_034_502;
-    const FLOAT: f64 = 1234.0625;
     let mut out = String::from("static int32_t iv_describe(int32_t code, int64_t a, int64_t b, char *out, size_t size)\n{\n");
     out.push_str("    double x;\n    memcpy(&x, &a, sizeof x);\n    switch (code) {\n");
     for (code, _, meaning) in codes() {
-        let said = |a: i64| Fault::decode(code, a, SECOND).map(|fault| fault.to_string());
-        let call = match said(FIRST) {
-            None if code == BAD_SIZE => "\"a size is %lld, but sizes are 0 or more\", (long long)a".to_string(),
-            None => quoted(meaning),
-            Some(text) => {
-                let float = said(FLOAT.to_bits() as i64).unwrap_or_default();
-                let float = float.contains(&format!("{FLOAT:?}")).then_some(float);
-                let mut format = float.clone().unwrap_or(text).replace('%', "%%");
-                // Arguments stand in the order of their places in the text.
-                let mut places = vec![];
-                for (number, spelled, argument) in [
-                    (FIRST.to_string(), "%lld", "(long long)a"),
-                    (SECOND.to_string(), "%lld", "(long long)b"),
-                    (format!("{FLOAT:?}"), "%g", "x"),
-                ] {
-                    if let Some(at) = format.find(&number) {
-                        places.push((at, number, spelled, argument));
-                    }
-                }
-                places.sort();
-                for (_, number, spelled, _) in &places {
-                    format = format.replace(number, spelled);
-                }
-                let arguments: String = places.iter().map(|(_, _, _, argument)| format!(", {argument}")).collect();
-                format!("{}{arguments}", quoted(&format))
+        let say = |call: String| format!("return snprintf(out, size, {call});");
+        let line = match (format(code, SECOND), format(code, SMALL)) {
+            (Some(usual), Some(special)) if usual != special => {
+                format!("if (b == {SMALL}) {} else {}", say(special), say(usual))
             }
+            (Some(usual), _) => say(usual),
+            (None, _) if code == BAD_SIZE => say("\"a size is %lld, but sizes are 0 or more\", (long long)a".into()),
+            (None, _) => say(quoted(meaning)),
         };
-        let _ = writeln!(out, "    case {code}: return snprintf(out, size, {call});");
+        let _ = writeln!(out, "    case {code}: {line}");
     }
     out.push_str("    default: return snprintf(out, size, \"error %d\", (int)code);\n    }\n}\n");
     out
+}
+
+const FIRST: i64 = 7_034_501;
+const SECOND: i64 = 9_034_502;
+const FLOAT: f64 = 1234.0625;
+/// The one second number that changes words (`Fault::bits`).
+const SMALL: i64 = Fault::bits(Scalar::I32);
+
+/// The format of a fault and its arguments, for C.
+fn format(code: i32, second: i64) -> Option<String> {
+    let said = |a: i64| Fault::decode(code, a, second).map(|fault| fault.to_string());
+    let text = said(FIRST)?;
+    let float = said(FLOAT.to_bits() as i64).filter(|text| text.contains(&format!("{FLOAT:?}")));
+    let mut format = float.unwrap_or(text).replace('%', "%%");
+    let mut places = vec![];
+    for (number, spelled, argument) in
+        [(FIRST.to_string(), "%lld", "(long long)a"), (format!(" {second}"), " %lld", "(long long)b"), (format!("{FLOAT:?}"), "%g", "x")]
+    {
+        if let Some(at) = format.find(&number) {
+            places.push((at, number, spelled, argument));
+        }
+    }
+    // Arguments stand in the order of their places in the text.
+    places.sort();
+    for (_, number, spelled, _) in &places {
+        format = format.replace(number, spelled);
+    }
+    let arguments: String = places.iter().map(|(_, _, _, argument)| format!(", {argument}")).collect();
+    Some(format!("{}{arguments}", quoted(&format)))
 }
 
 fn quoted(text: &str) -> String {
@@ -318,6 +323,7 @@ fn safe(name: &str) -> String {
     if KEYWORDS.contains(&name.as_str()) || name.starts_with("iv_") { format!("{name}_") } else { name }
 }
 
-fn has_gemm(s: &Stmt) -> bool {
-    matches!(s, Stmt::Gemm(_)) || s.blocks().iter().any(|b| b.iter().any(has_gemm))
+fn has_gemm(kernel: &Kernel, s: &Stmt, scalar: Scalar) -> bool {
+    let own = matches!(s, Stmt::Gemm(g) if kernel.buffer(g.dest.buffer).scalar == scalar);
+    own || s.blocks().iter().any(|b| b.iter().any(|s| has_gemm(kernel, s, scalar)))
 }

@@ -49,8 +49,11 @@ static int32_t iv_library_call(const iv_function *function, const int64_t *sizes
 #else
     context.threads = 1;
 #endif
-#if defined(IVERSON_GEMM_H)
+#if defined(IV_HAS_GEMM)
     context.gemm = iv_library_gemm;
+#endif
+#if defined(IV_HAS_GEMM32)
+    context.gemm32 = iv_library_gemm32;
 #endif
     const int32_t status = function->entry(sizes, inputs, outputs, work, &context);
     free(large);
