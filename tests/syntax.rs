@@ -96,6 +96,11 @@ fn show(exp: &Exp) -> String {
             };
             format!("(loop {} {} {trip} {})", show_pattern(pattern), show(init), show(body))
         }
+        ExpKind::Annotated(annotations, e) => {
+            let argument = |a: &Argument| a.name.as_ref().map_or(String::new(), |name| format!("{}=", name.text)) + &show(&a.value);
+            let annotation = |a: &iverson::syntax::ast::Annotation| format!("#{}({})", a.name.text, join(&a.arguments, argument));
+            format!("({} {})", join(annotations, annotation), show(e))
+        }
         ExpKind::With(a, subscripts, value) => format!("(with {} {} {})", show(a), join(subscripts, show_subscript), show(value)),
         ExpKind::Ascribe(a, ty) => format!("({} : {})", show(a), show_type(ty)),
         ExpKind::Lambda(lambda) => format!("(lambda {} {})", join(&lambda.params, show_pattern), show(&lambda.body)),
@@ -297,7 +302,8 @@ fn deep_nesting_is_reported() {
         many("history p = "),
         many("loop p = 1 while "),
         many("x with [0] = "),
-        many("#[a] "),
+        many("#[a] loop p = "),
+        "p".to_string() + &many(".x"),
         many("1.x"),
         many("! "),
         "if a then b ".to_string() + &many("elif a then b "),

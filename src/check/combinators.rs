@@ -198,7 +198,7 @@ impl<'a> Checker<'a> {
         let Some(op) = operation(&step) else {
             let body = let_(vec![step.right], xs.at(i), step.body);
             let trip = Trip::For(Range { index: i, lo: i64(0), hi: end });
-            return Typed::new(Exp::Loop(Box::new(Iteration { state: step.left, init: ne, trip, body })), ty);
+            return Typed::new(Exp::Loop(Box::new(Iteration { state: step.left, init: ne, trip, body, annotations: vec![] })), ty);
         };
         let range = Range { index: i, lo: i64(0), hi: end };
         let body = xs.at(i);
@@ -367,7 +367,7 @@ impl<'a> Checker<'a> {
         let updated = crate::ir::build::lets(bindings, updated);
         let body = let_(vec![k], is.at(i), if_(inside, updated, out()));
         let trip = Trip::For(Range { index: i, lo: i64(0), hi: size_exp(&vs.size) });
-        Typed::new(Exp::Loop(Box::new(Iteration { state, init: start, trip, body })), ty.clone())
+        Typed::new(Exp::Loop(Box::new(Iteration { state, init: start, trip, body, annotations: vec![] })), ty.clone())
     }
 
     /// `array with [k] = value`, for each array of a tuple.

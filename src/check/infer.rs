@@ -48,7 +48,8 @@ impl<'a> Checker<'a> {
             ExpKind::Binder(kind, indices, body) => self.binder(*kind, indices, body, span, hint),
             ExpKind::If(condition, a, b) => self.if_(condition, a, b.as_deref(), hint),
             ExpKind::History(pattern, init, index, body) => self.history(pattern, init, index, body, span, hint),
-            ExpKind::Loop(pattern, init, trip, body) => self.iteration(pattern, init, trip, body, hint),
+            ExpKind::Loop(pattern, init, trip, body) => self.iteration(pattern, init, trip, body, vec![], hint),
+            ExpKind::Annotated(annotations, e) => self.annotated(annotations, e, hint),
             ExpKind::With(array, keys, value) => self.update(array, keys, value, span, hint),
             ExpKind::Ascribe(e, ty) => match self.read_type(ty) {
                 None => {

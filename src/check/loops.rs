@@ -13,11 +13,19 @@ use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::build::{add, i64, if_, index, is_zero, let_, lets, size_exp, sum};
 use crate::ir::traverse::{Substitution, copy};
-use crate::ir::{Exp, Iteration, Range, Site, Size, Trip, Type, Var};
+use crate::ir::{Annotation, Exp, Iteration, Range, Site, Size, Trip, Type, Var};
 use crate::syntax::ast::{self, Pattern, Subscript};
 
 impl Checker<'_> {
-    pub fn iteration(&mut self, pattern: &Pattern, init: &ast::Exp, trip: &ast::Trip, body: &ast::Exp, hint: Option<&Type>) -> Typed {
+    pub fn iteration(
+        &mut self,
+        pattern: &Pattern,
+        init: &ast::Exp,
+        trip: &ast::Trip,
+        body: &ast::Exp,
+        annotations: Vec<(Annotation, Size)>,
+        hint: Option<&Type>,
+    ) -> Typed {
         let start = self.infer(init, hint);
         let start = self.additive_parts(pattern, start, init.span);
         let marked = summed_parts(pattern);
@@ -46,7 +54,7 @@ impl Checker<'_> {
                 }
                 let trip = Trip::For(Range { index, lo, hi });
                 let body = self.add_terms(lets(parts, found.exp), &state, &marked);
-                Typed::new(Exp::Loop(Box::new(Iteration { state, init: start.exp, trip, body })), ty)
+                Typed::new(Exp::Loop(Box::new(Iteration { state, init: start.exp, trip, body, annotations })), ty)
             }
             ast::Trip::While(condition) => {
                 let names = self.scope.len();
@@ -64,7 +72,7 @@ impl Checker<'_> {
                     copy(&mut self.program.vars, &lets(parts.clone(), goes_on.exp), &Substitution::default())
                 };
                 let body = self.add_terms(lets(parts, found.exp), &state, &marked);
-                Typed::new(Exp::Loop(Box::new(Iteration { state, init: start.exp, trip: Trip::While(goes_on), body })), ty)
+                Typed::new(Exp::Loop(Box::new(Iteration { state, init: start.exp, trip: Trip::While(goes_on), body, annotations })), ty)
             }
         }
     }
@@ -161,7 +169,7 @@ impl Checker<'_> {
         for (k, (t, size)) in loops.into_iter().enumerate().rev() {
             let init = if k == 0 { found.exp.clone() } else { Exp::Var(states[k - 1]) };
             let trip = Trip::For(Range { index: t, lo: i64(0), hi: size_exp(&size) });
-            body = Exp::Loop(Box::new(Iteration { state: vec![states[k]], init, trip, body }));
+            body = Exp::Loop(Box::new(Iteration { state: vec![states[k]], init, trip, body, annotations: vec![] }));
         }
         Typed::new(body, ty)
     }

@@ -167,6 +167,7 @@ fn spell(exp: &Exp, depth: usize) -> String {
         | ExpKind::If(..)
         | ExpKind::History(..)
         | ExpKind::Loop(..)
+        | ExpKind::Annotated(..)
         | ExpKind::With(..)
         | ExpKind::Error => "…".to_string(),
     }
@@ -280,6 +281,10 @@ fn for_each_child<'a>(exp: &'a Exp, f: &mut dyn FnMut(&'a Exp)) {
                 Trip::While(condition) => f(condition),
             }
             f(body)
+        }
+        ExpKind::Annotated(annotations, e) => {
+            annotations.iter().flat_map(|a| &a.arguments).for_each(|a| f(&a.value));
+            f(e)
         }
         ExpKind::With(array, keys, value) => {
             f(array);

@@ -14,6 +14,7 @@
 //! * `records`, `type_names`: records and names of types; `erase`: records to tuples, when all is checked
 //! * `messages`: expressions and types as text
 
+mod annotations;
 mod apply;
 mod binders;
 mod calls;

@@ -187,7 +187,7 @@ impl Namer<'_> {
                 self.bind(Exp::History(Box::new(h)), "h", out, targets)
             }
             Exp::Loop(l) => {
-                let Iteration { state, init, trip, body } = *l;
+                let Iteration { state, init, trip, body, annotations } = *l;
                 let init = tuple(self.name(init, out, &[]));
                 let trip = match trip {
                     Trip::For(range) => Trip::For(self.range(range, out)),
@@ -199,7 +199,7 @@ impl Namer<'_> {
                     trip => trip,
                 };
                 let body = self.scope(body).into_exp();
-                self.bind(Exp::Loop(Box::new(Iteration { state, init, trip, body })), "e", out, targets)
+                self.bind(Exp::Loop(Box::new(Iteration { state, init, trip, body, annotations })), "e", out, targets)
             }
             Exp::Update(array, keys, value, site) => {
                 let array = self.operand(*array, out);

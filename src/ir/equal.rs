@@ -170,7 +170,9 @@ impl Pairing<'_> {
             }
             (Exp::Loop(g), Exp::Loop(h)) => {
                 self.exps(&g.init, &h.init)?;
-                let alike = g.state.len() == h.state.len();
+                let noted = g.annotations.len() == h.annotations.len()
+                    && g.annotations.iter().zip(&h.annotations).all(|((a, s), (b, t))| a == b && self.sizes(s, t));
+                let alike = g.state.len() == h.state.len() && noted;
                 g.state.iter().zip(&h.state).for_each(|(v, w)| self.pair(*v, *w));
                 match (&g.trip, &h.trip) {
                     (Trip::For(r), Trip::For(s)) => self.ranges(r, s)?,

@@ -150,6 +150,38 @@ pub struct Iteration {
     pub trip: Trip,
     /// The state after the iteration, of the state's type.
     pub body: Exp,
+    /// How the loop is to be differentiated, `#[bound(n)]`; they change no value. Each at most once.
+    pub annotations: Vec<(Annotation, Size)>,
+}
+
+/// What may be asked for a loop, with a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Annotation {
+    /// `#[stripmine(k)]`: as `k` loops in one another, so that fewer states are kept and more is run again.
+    Stripmine,
+    /// `#[checkpoint(every = k)]`: keep every `k`-th state, and run what is between them again.
+    Checkpoint,
+    /// `#[bound(n)]`: a `while` loop runs at most `n` times.
+    Bound,
+}
+
+impl Annotation {
+    pub const ALL: [Annotation; 3] = [Annotation::Stripmine, Annotation::Checkpoint, Annotation::Bound];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Annotation::Stripmine => "stripmine",
+            Annotation::Checkpoint => "checkpoint",
+            Annotation::Bound => "bound",
+        }
+    }
+    /// The name of its argument, where it has one.
+    pub fn argument(self) -> Option<&'static str> {
+        match self {
+            Annotation::Checkpoint => Some("every"),
+            Annotation::Stripmine | Annotation::Bound => None,
+        }
+    }
 }
 
 /// How often a loop runs.

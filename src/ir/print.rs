@@ -422,6 +422,12 @@ impl<'a> Printer<'a> {
     }
 
     fn iteration(&mut self, l: &Iteration, place: Place) -> Doc {
+        let mut annotations = vec![];
+        for (annotation, size) in &l.annotations {
+            let argument = annotation.argument().map_or(String::new(), |name| format!("{name} = "));
+            let size = self.size(size, level::ANY);
+            annotations.extend([text(format!("#[{}({argument}", annotation.name())), size, text(")] ")]);
+        }
         let init = self.exp(&l.init, level::ADD, Place::Followed, None);
         let (head, mut bound) = match &l.trip {
             Trip::For(range) => {
@@ -440,7 +446,9 @@ impl<'a> Printer<'a> {
         let body = self.exp(&l.body, level::ANY, place, None);
         bound.extend(l.state.iter().copied());
         self.unbind(&bound);
-        concat([text("loop "), head, text(" do"), group(nest(concat([Doc::Line, body])))])
+        let mut parts = annotations;
+        parts.extend([text("loop "), head, text(" do"), group(nest(concat([Doc::Line, body])))]);
+        Doc::Concat(parts)
     }
 
     fn call(&mut self, id: FunctionId, args: &[Exp]) -> Doc {

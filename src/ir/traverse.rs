@@ -101,13 +101,13 @@ impl Exp {
                 Exp::History(Box::new(History { state, init, index, size, body: f(body) }))
             }
             Exp::Loop(l) => {
-                let Iteration { state, init, trip, body } = *l;
+                let Iteration { state, init, trip, body, annotations } = *l;
                 let init = f(init);
                 let trip = match trip {
                     Trip::For(Range { index, lo, hi }) => Trip::For(Range { index, lo: f(lo), hi: f(hi) }),
                     Trip::While(condition) => Trip::While(f(condition)),
                 };
-                Exp::Loop(Box::new(Iteration { state, init, trip, body: f(body) }))
+                Exp::Loop(Box::new(Iteration { state, init, trip, body: f(body), annotations }))
             }
             Exp::Update(array, keys, value, site) => {
                 let array = f(*array);
@@ -150,6 +150,7 @@ impl Exp {
             Exp::For(_, size, _) => f(size),
             Exp::Singleton(keys, _, _) => keys.iter().for_each(|(_, s)| f(s)),
             Exp::History(h) => f(&h.size),
+            Exp::Loop(l) => l.annotations.iter().for_each(|(_, s)| f(s)),
             _ => {}
         }
     }
@@ -240,7 +241,7 @@ pub fn map_children_with_facts(exp: Exp, facts: &mut Facts, f: &mut dyn FnMut(Ex
             Exp::History(Box::new(History { state, init, index, size, body }))
         }
         Exp::Loop(l) => {
-            let Iteration { state, init, trip, body } = *l;
+            let Iteration { state, init, trip, body, annotations } = *l;
             let init = f(init, facts);
             let trip = match trip {
                 Trip::For(range) => Trip::For(map_range(range, facts, f)),
@@ -251,7 +252,7 @@ pub fn map_children_with_facts(exp: Exp, facts: &mut Facts, f: &mut dyn FnMut(Ex
                 }
             };
             let body = f(body, facts);
-            Exp::Loop(Box::new(Iteration { state, init, trip, body }))
+            Exp::Loop(Box::new(Iteration { state, init, trip, body, annotations }))
         }
         Exp::Guard(p, e) => {
             let p = f(*p, facts);
@@ -376,6 +377,10 @@ fn map_sizes(exp: Exp, f: &mut impl FnMut(&Size) -> Size) -> Exp {
         Exp::History(mut h) => {
             h.size = f(&h.size);
             Exp::History(h)
+        }
+        Exp::Loop(mut l) => {
+            l.annotations.iter_mut().for_each(|(_, s)| *s = f(s));
+            Exp::Loop(l)
         }
         other => other,
     }

@@ -269,6 +269,7 @@ impl Verifier<'_> {
             }
             Exp::Loop(l) => {
                 let ty = self.exp(&l.init)?;
+                l.annotations.iter().try_for_each(|(_, size)| self.size_in_scope(size))?;
                 if let Trip::For(range) = &l.trip {
                     self.needs(&range.lo, &Type::I64)?;
                     self.needs(&range.hi, &Type::I64)?;

@@ -107,6 +107,8 @@ pub enum ExpKind {
     History(Pattern, Box<Exp>, Box<IndexBinding>, Box<Exp>),
     /// `loop pattern = init for index in a..b do body`, or `… while condition do body`
     Loop(Pattern, Box<Exp>, Box<Trip>, Box<Exp>),
+    /// `#[name(e)] e`, one or several
+    Annotated(Vec<Annotation>, Box<Exp>),
     /// `array with [i, j] = value`
     With(Box<Exp>, Vec<Subscript>, Box<Exp>),
     /// `|x, (y, z)| body`; shared, since it is kept as a value while it is in scope.
@@ -130,6 +132,14 @@ pub struct Lambda {
 pub enum Operator {
     Binary(BinaryOp),
     Not,
+}
+
+/// `#[name(e)]`, `#[name(key = e)]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Annotation {
+    pub name: Name,
+    pub arguments: Vec<Argument>,
+    pub span: Span,
 }
 
 /// How often a loop runs.

@@ -109,6 +109,10 @@ impl Scope<'_> {
                 }
                 self.walk(body)
             }
+            ExpKind::Annotated(annotations, e) => {
+                annotations.iter_mut().flat_map(|a| &mut a.arguments).for_each(|a| self.walk(&mut a.value));
+                self.walk(e)
+            }
             ExpKind::With(array, keys, value) => {
                 self.walk(array);
                 self.subscripts(keys);

@@ -18,9 +18,9 @@ use crate::ir::traverse::{Substitution, copy, substitute};
 use crate::ir::*;
 
 pub fn forward(cx: &mut Forward, vars: Vec<Var>, l: Iteration, out: &mut Vec<Statement>) {
-    let Iteration { state, init, trip, body } = l;
+    let Iteration { state, init, trip, body, annotations } = l;
     let step = history::forward_step(cx, &state, init, body);
-    let iteration = Iteration { state: step.state, init: step.init, trip, body: step.body };
+    let iteration = Iteration { state: step.state, init: step.init, trip, body: step.body, annotations };
     cx.bind_with_tangents(vars, &step.active, Exp::Loop(Box::new(iteration)), out);
 }
 
@@ -105,7 +105,7 @@ fn counted(cx: &mut Reverse, state: &[Var], init: &Exp, condition: &Exp, body: &
     }
     let body = with_count(body, add(counter, i64(1)));
     let states = state.iter().copied().chain([counter]).collect();
-    let l = Iteration { state: states, init: tuple(start), trip: Trip::While(condition.clone()), body };
+    let l = Iteration { state: states, init: tuple(start), trip: Trip::While(condition.clone()), body, annotations: vec![] };
     let run = copy(cx.vars, &Exp::Loop(Box::new(l)), &Substitution::default());
     let mut bound: Vec<Var> = state
         .iter()

@@ -122,7 +122,7 @@ impl Writes {
         for (k, l) in self.loops.iter().enumerate().rev() {
             let init = if k == 0 { array.clone() } else { Exp::Var(states[k - 1]) };
             let trip = Trip::For(Range { index: l.index, lo: size_exp(&l.lo), hi: size_exp(&l.lo.add(&l.size)) });
-            body = Exp::Loop(Box::new(Iteration { state: vec![states[k]], init, trip, body }));
+            body = Exp::Loop(Box::new(Iteration { state: vec![states[k]], init, trip, body, annotations: vec![] }));
         }
         copy(vars, &body, &Substitution::default())
     }

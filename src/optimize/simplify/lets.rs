@@ -295,7 +295,7 @@ fn project(exp: &Exp, keep: &[usize]) -> Option<(Exp, Vec<usize>)> {
             };
             let (init, body, kept) = project_step(&l.state, &l.init, &l.body, condition, keep)?;
             let state = kept.iter().map(|k| l.state[*k]).collect();
-            Some((Exp::Loop(Box::new(Iteration { state, init, trip: l.trip.clone(), body })), kept))
+            Some((Exp::Loop(Box::new(Iteration { state, init, trip: l.trip.clone(), body, annotations: l.annotations.clone() })), kept))
         }
         Exp::Var(_)
         | Exp::Lit(_)

@@ -80,6 +80,10 @@ impl Arrange<'_, '_> {
             Tree::Chain(level, first, rest) => self.chain(*level, first, rest),
             Tree::Brackets(b) => self.brackets(b),
             Tree::Open(head, body) => concat([self.spaced(head), self.body(body)]),
+            Tree::Noted(notes, body) => {
+                let between = if self.begins_line(body) { Doc::Hard } else { text(" ") };
+                concat([self.spaced(notes), between, self.tree(body)])
+            }
             Tree::Loop(start, trip, body) => {
                 let head = concat([self.spaced(start), group(nest(concat([Doc::Line, self.spaced(trip)])))]);
                 concat([head, self.body(body)])
@@ -120,6 +124,7 @@ impl Arrange<'_, '_> {
     fn breaks_inside(&self, tree: &Tree) -> bool {
         match tree {
             Tree::Open(..) | Tree::Loop(..) => true,
+            Tree::Noted(_, body) => !self.begins_line(body),
             Tree::Brackets(b) => b.items.len() > 1 && matches!(b.role, Role::Tuple | Role::Array | Role::Braces) || self.hugs(b),
             Tree::Glued(parts) => matches!(parts.last(), Some(Tree::Brackets(b)) if self.hugs(b)),
             // What is forced to break breaks in an operand, whose beginning can stay.
@@ -132,7 +137,7 @@ impl Arrange<'_, '_> {
     fn hugs(&self, b: &Brackets) -> bool {
         let Some(((last, _), others)) = b.items.split_last() else { return false };
         let opens = match last {
-            Tree::Open(..) | Tree::Loop(..) => true,
+            Tree::Open(..) | Tree::Loop(..) | Tree::Noted(..) => true,
             Tree::Glued(parts) => matches!(parts.last(), Some(Tree::Brackets(inner)) if self.hugs(inner)),
             Tree::Brackets(inner) => self.hugs(inner),
             Tree::Leaf(_) | Tree::Spaced(_) | Tree::Chain(..) | Tree::Lets(..) | Tree::If(..) => false,
@@ -236,7 +241,7 @@ impl Arrange<'_, '_> {
                 let item = |(tree, comma): &(Tree, Option<At>)| self.forced(tree) || comma.is_some_and(|at| self.has_comment(at));
                 self.has_comment(b.open) || b.close.is_some_and(|at| self.has_comment(at)) || b.items.iter().any(item)
             }
-            Tree::Open(head, body) => any(head) || self.forced(body),
+            Tree::Open(head, body) | Tree::Noted(head, body) => any(head) || self.forced(body),
             Tree::Loop(start, trip, body) => any(start) || any(trip) || self.forced(body),
             Tree::Lets(..) => true,
             Tree::If(arms, otherwise) => {
@@ -261,7 +266,9 @@ impl Arrange<'_, '_> {
     fn first(&self, tree: &Tree) -> At {
         match tree {
             Tree::Leaf(at) => *at,
-            Tree::Glued(parts) | Tree::Spaced(parts) | Tree::Open(parts, _) | Tree::Loop(parts, _, _) => self.first(&parts[0]),
+            Tree::Glued(parts) | Tree::Spaced(parts) | Tree::Open(parts, _) | Tree::Noted(parts, _) | Tree::Loop(parts, _, _) => {
+                self.first(&parts[0])
+            }
             Tree::Chain(_, first, _) => self.first(first),
             Tree::Brackets(b) => b.open,
             Tree::Lets(bindings, _) => self.first(&bindings[0].head[0]),
@@ -272,7 +279,7 @@ impl Arrange<'_, '_> {
 
 fn is_open(tree: &Tree) -> bool {
     match tree {
-        Tree::Open(..) | Tree::Loop(..) | Tree::Lets(..) | Tree::If(..) => true,
+        Tree::Open(..) | Tree::Noted(..) | Tree::Loop(..) | Tree::Lets(..) | Tree::If(..) => true,
         Tree::Leaf(_) | Tree::Glued(_) | Tree::Spaced(_) | Tree::Brackets(_) => false,
         Tree::Chain(_, _, rest) => rest.last().is_some_and(|(_, last)| is_open(last)),
     }

@@ -36,6 +36,8 @@ pub enum Tree {
     Brackets(Brackets),
     /// A head, and a body that reaches as far right as it can: `sum i. e`, `|x| e`, `a with [i] = e`.
     Open(Vec<Tree>, Box<Tree>),
+    /// Annotations, and the loop they are for.
+    Noted(Vec<Tree>, Box<Tree>),
     /// `loop p = e`, `for i in a..b do`, and the body.
     Loop(Vec<Tree>, Vec<Tree>, Box<Tree>),
     /// Bindings, and what they are for.
@@ -269,10 +271,13 @@ impl Reader<'_, '_> {
             Token::History | Token::Loop => self.looping(),
             Token::Bar => self.lambda(),
             Token::Hash => {
-                let hash = self.leaf();
-                let annotation = if self.at(Token::BracketOpen) { vec![hash, self.brackets(Role::Arguments)] } else { vec![hash] };
-                let head = vec![Tree::Glued(annotation)];
-                Tree::Open(head, Box::new(self.operand(NEGATION)))
+                let mut notes = vec![];
+                while self.at(Token::Hash) {
+                    let hash = self.leaf();
+                    let note = if self.at(Token::BracketOpen) { vec![hash, self.brackets(Role::Arguments)] } else { vec![hash] };
+                    notes.push(Tree::Glued(note));
+                }
+                Tree::Noted(notes, Box::new(self.operand(NEGATION)))
             }
             _ => self.postfix(),
         }

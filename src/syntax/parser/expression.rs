@@ -210,10 +210,7 @@ impl Parser<'_> {
             Token::History => self.history(),
             Token::Loop => self.loop_exp(),
             Token::Bar | Token::DoubleBar => self.lambda(),
-            Token::Hash => {
-                self.annotation();
-                self.operand(NEGATE)
-            }
+            Token::Hash => self.annotated(),
             _ => {
                 let atom = self.atom();
                 self.postfix(atom)
@@ -263,7 +260,7 @@ impl Parser<'_> {
     }
 
     /// `e` or `name = e`
-    fn argument(&mut self) -> Argument {
+    pub(super) fn argument(&mut self) -> Argument {
         let name = (self.at(Token::Name) && self.peek(1) == Token::Equals).then(|| {
             let name = self.name("the name of an argument");
             self.bump();

@@ -4,6 +4,7 @@
 //! so that one run reports as many mistakes as there are. After a mistake the parser goes on at the next `def`, `;`,
 //! `,` or closing bracket, and it stays quiet at a token it has already complained about.
 
+mod annotation;
 mod atom;
 mod binding;
 mod expression;
@@ -115,7 +116,7 @@ impl<'a> Parser<'a> {
             match self.token() {
                 Token::Def => definitions.extend(self.definition()),
                 Token::Type => types.extend(self.type_definition()),
-                Token::Hash if self.peek(1) == Token::BracketOpen => self.annotation(),
+                Token::Hash if self.peek(1) == Token::BracketOpen => self.stray_annotations(),
                 token => {
                     let message = format!("expected `def`, found {}", self.found());
                     let note = match token {

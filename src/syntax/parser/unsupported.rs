@@ -12,19 +12,6 @@ impl Parser<'_> {
         self.complain(Diagnostic::error(span, format!("{what} not supported yet")));
     }
 
-    /// `#[name(...)]`
-    pub(super) fn annotation(&mut self) {
-        let start = self.bump();
-        if !self.at(Token::BracketOpen) {
-            self.complain(Diagnostic::error(start, "`#` does not begin a comment").note("comments begin with `--`"));
-            return;
-        }
-        let opened = self.open(Token::BracketClose);
-        self.skip_inside(Token::BracketClose, false);
-        self.close(opened, Token::BracketClose, "`]`");
-        self.unsupported(start.to(self.previous()), "annotations are");
-    }
-
     pub(super) fn skip_braces(&mut self) {
         let opened = self.open(Token::BraceClose);
         self.skip_inside(Token::BraceClose, false);
