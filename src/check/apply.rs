@@ -34,7 +34,10 @@ impl<'a> Checker<'a> {
             return diagnostic;
         }
         self.applications.iter().rev().take(SHOWN).fold(diagnostic, |d, application| {
-            if d.labels.iter().any(|label| label.span == application.span) {
+            // What stands around the place itself would only be drawn over it.
+            let around =
+                |s: Span| s.source == application.span.source && application.span.start <= s.start && s.end <= application.span.end;
+            if d.labels.iter().any(|label| label.span == application.span) || d.labels.first().is_some_and(|label| around(label.span)) {
                 return d;
             }
             d.label(application.span, application.text.clone())
@@ -62,18 +65,22 @@ impl<'a> Checker<'a> {
             self.report(Diagnostic::error(span, text).label(place, "its parameters"));
             return self.skip_args(&args);
         }
+        // A lambda that is applied where it stands is shown with its arguments alone.
+        let given = args.iter().map(Arg::span).reduce(Span::to).unwrap_or(span);
+        let direct = span.source == closure.span.source && span.start <= closure.span.start && closure.span.end <= span.end;
+        let place = if direct { given } else { span };
         let mut functions = vec![];
         let mut values = vec![];
         let mut types = vec![];
         for (pattern, arg) in params.iter().zip(args) {
-            let place = arg.span();
+            let at = arg.span();
             let found = match arg {
                 Arg::Written(e) if self.is_function(e) => {
                     let binding = self.function_value(e).map_or(Binding::Poison, Binding::Function);
                     match pattern {
                         Pattern::Name(name) => functions.push((name.text.clone(), binding)),
                         Pattern::Tuple(_, span) | Pattern::Sum(_, span) => {
-                            self.report(Diagnostic::error(*span, "a function has no parts").label(place, "this is a function"));
+                            self.report(Diagnostic::error(*span, "a function has no parts").label(at, "this is a function"));
                             return Typed::poison();
                         }
                     }
@@ -84,9 +91,9 @@ impl<'a> Checker<'a> {
                 Arg::Found(found, _) => found,
             };
             types.extend(found.ty.as_ref().map(|ty| format!("`{}`", self.describe(ty))));
-            values.push((pattern, found, place));
+            values.push((pattern, found, at));
         }
-        self.applications.push(Application { span, text: format!("applied here to {}", types.join(", ")) });
+        self.applications.push(Application { span: place, text: format!("applied here to {}", types.join(", ")) });
         let found = self.in_context(closure.context.clone(), |c| {
             c.binding(values, span, |c| {
                 functions.into_iter().for_each(|(name, binding)| c.bind_name(&name, binding));

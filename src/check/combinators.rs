@@ -19,7 +19,7 @@ use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::build::{add, for_, guard, i64, if_, index, is_zero, let_, op2, singleton, size_exp, sum, tuple};
 use crate::ir::traverse::{Substitution, copy};
-use crate::ir::{Exp, History, Iteration, Lit, Op, Range, Reduction, Scalar, Site, Size, Trip, Type, Var};
+use crate::ir::{Exp, History, Iteration, Op, Range, Reduction, Scalar, Site, Size, Trip, Type, Var};
 use crate::syntax::ast;
 
 /// How a combinator is called.
@@ -100,7 +100,11 @@ impl<'a> Checker<'a> {
             }
             Err(_) => {
                 let text = format!("an array is wanted here, but this has type `{}`", self.describe(&ty));
-                self.report(Diagnostic::error(exp.span, text).note("the parts of a tuple of arrays must have one size in front"));
+                let diagnostic = Diagnostic::error(exp.span, text);
+                self.report(match &ty {
+                    Type::Tuple(_) => diagnostic.note("arrays that are gone through together have one size in front"),
+                    Type::Scalar(_) | Type::Array(..) => diagnostic,
+                });
                 None
             }
         }
@@ -133,7 +137,7 @@ impl<'a> Checker<'a> {
         let result = hint.and_then(|h| if matches!(h, Type::Scalar(_)) { None } else { h.without_axes(1) });
         let elements = arrays.iter().map(|a| Arg::Found(Typed::new(a.at(i), a.element.clone()), a.span)).collect();
         let name = brief(args[0]);
-        let place = Place::Binder("map", &name, i);
+        let place = Place::Applied("map", i);
         let found = self.scoped(&place, args[0].span, |c| c.apply(f, &name, elements, span, result.as_ref()));
         match found.ty {
             Some(ty) => Typed::new(for_(i, size.clone(), found.exp), ty.with_axis(&size)),
@@ -191,8 +195,7 @@ impl<'a> Checker<'a> {
     fn reduce(&mut self, f: &FunctionValue, args: &[&ast::Exp], hint: Option<&Type>) -> Typed {
         let Some((ne, xs)) = self.folded(args[1], args[2], hint) else { return Typed::poison() };
         let i = self.program.vars.fresh("i", Type::I64);
-        let text = brief(args[0]);
-        let Some(step) = self.step(f, args[0], &Place::Binder("reduce", &text, i), &xs.element, xs.span) else { return Typed::poison() };
+        let Some(step) = self.step(f, args[0], &Place::Applied("reduce", i), &xs.element, xs.span) else { return Typed::poison() };
         let end = size_exp(&xs.size);
         let ty = xs.element.clone();
         let Some(op) = operation(&step) else {
@@ -205,8 +208,9 @@ impl<'a> Checker<'a> {
         let (all, neutral) = match op {
             Op::Add => (Exp::Sum(Box::new(range), Box::new(body)), is_zero(&ne)),
             op => {
-                let (kind, neutral) = reduction(op, &ty);
-                (Exp::Reduce(kind, Box::new(range), Box::new(body)), neutral.is_some_and(|n| ne == Exp::Lit(n)))
+                let kind = reduction(op);
+                let neutral = ty.scalar().map(|s| Exp::Lit(kind.neutral(s)));
+                (Exp::Reduce(kind, Box::new(range), Box::new(body)), neutral.as_ref() == Some(&ne))
             }
         };
         Typed::new(if neutral { all } else { op2(op, ne, all) }, ty)
@@ -216,8 +220,7 @@ impl<'a> Checker<'a> {
         let hint = hint.and_then(|h| if matches!(h, Type::Scalar(_)) { None } else { h.without_axes(1) });
         let Some((ne, xs)) = self.folded(args[1], args[2], hint.as_ref()) else { return Typed::poison() };
         let i = self.program.vars.fresh("i", Type::I64);
-        let text = brief(args[0]);
-        let Some(step) = self.step(f, args[0], &Place::Binder("scan", &text, i), &xs.element, xs.span) else { return Typed::poison() };
+        let Some(step) = self.step(f, args[0], &Place::Applied("scan", i), &xs.element, xs.span) else { return Typed::poison() };
         let body = let_(vec![step.right], xs.at(i), step.body);
         // An axis of negative size is empty, but a history has a first state in any case.
         let size =
@@ -284,8 +287,7 @@ impl<'a> Checker<'a> {
             }
         }
         let i = self.program.vars.fresh("i", Type::I64);
-        let text = brief(args[0]);
-        let Some(step) = self.step(f, args[0], &Place::Binder("reduce_by_index", &text, i), &vs.element, vs.span) else {
+        let Some(step) = self.step(f, args[0], &Place::Applied("reduce_by_index", i), &vs.element, vs.span) else {
             return Typed::poison();
         };
         let k = self.program.vars.fresh("k", Type::I64);
@@ -438,15 +440,13 @@ fn operation(step: &Step) -> Option<Op> {
     }
 }
 
-/// The reduction of an operation on scalars, and its neutral element.
-fn reduction(op: Op, ty: &Type) -> (Reduction, Option<Lit>) {
-    let float = ty.scalar() == Some(Scalar::F64);
-    let number = |x: f64, k: i64| Some(if float { Lit::F64(x) } else { Lit::I64(k) });
+/// The reduction of an operation on scalars.
+fn reduction(op: Op) -> Reduction {
     match op {
-        Op::Mul => (Reduction::Prod, number(1.0, 1)),
-        Op::Max => (Reduction::Max, number(f64::NEG_INFINITY, i64::MIN)),
-        Op::Min => (Reduction::Min, number(f64::INFINITY, i64::MAX)),
-        Op::And => (Reduction::All, Some(Lit::Bool(true))),
-        _ => (Reduction::Any, Some(Lit::Bool(false))),
+        Op::Mul => Reduction::Prod,
+        Op::Max => Reduction::Max,
+        Op::Min => Reduction::Min,
+        Op::And => Reduction::All,
+        _ => Reduction::Any,
     }
 }

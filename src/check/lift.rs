@@ -1,6 +1,6 @@
 //! Functions that are applied to known types, as functions of the program: what a derivative operator needs.
 //!
-//! A lambda is closed over: `|x| a * x` becomes `def lambda(a: f64, x: f64) -> f64 = a * x`. What it captures are
+//! A lambda is closed over: `|x| a * x` in `f` becomes `def f_lambda(a: f64, x: f64) -> f64 = a * x`. What it captures are
 //! parameters in front of its own, by which it is not differentiated. Sizes that are axes of the parameters are sizes of
 //! the function, other integers parameters.
 
@@ -42,10 +42,13 @@ impl<'a> Checker<'a> {
             })
             .collect();
         let args = own.iter().zip(types).map(|(v, ty)| Arg::Found(Typed::new(Exp::Var(*v), ty.clone()), span)).collect();
+        // Two definitions may name their lambdas alike.
         let (name, place) = match f {
-            FunctionValue::Lambda(closure) => (closure.name.clone().unwrap_or_else(|| "lambda".to_string()), closure.span),
-            _ => ("lambda".to_string(), span),
+            FunctionValue::Lambda(closure) => (closure.name.as_deref().unwrap_or("lambda"), closure.span),
+            FunctionValue::Scalar(op) => (op.name(), span),
+            _ => ("lambda", span),
         };
+        let name = format!("{}_{name}", self.inside);
         let text = self.describe_function(f).trim_matches('`').to_string();
         let found = self.scoped(&Place::Body(&text), place, |c| c.apply(f, &text, args, span, None));
         let result = found.ty?;
@@ -116,6 +119,7 @@ impl<'a> Checker<'a> {
             signature: None,
             span: place,
         });
+        self.lifted.insert(id, (self.describe_function(f), place));
         let args = captured.iter().map(|v| Arg::Found(Typed::new(Exp::Var(*v), self.program.vars.ty(*v).clone()), span)).collect();
         Some((id, args))
     }

@@ -105,6 +105,8 @@ struct Checker<'a> {
     callees: Vec<Callee>,
     /// The definition that a function comes from.
     origins: FxHashMap<FunctionId, usize>,
+    /// Functions that were closed over: how messages call them, and where they stand.
+    lifted: FxHashMap<FunctionId, (String, Span)>,
     /// Generic definitions at scalar types.
     instances: FxHashMap<(usize, Vec<Scalar>), FunctionId>,
     /// Definitions that call themselves, in the end.
@@ -128,6 +130,8 @@ struct Checker<'a> {
     type_variables: FxHashMap<String, Type>,
     /// The calls whose bodies the current expression stands in, outermost first.
     applications: Vec<Application>,
+    /// The name of the function whose body is being checked.
+    inside: String,
     /// How many bodies were put in the place of calls in this definition.
     expanded: usize,
     /// Bindings that the nearest enclosing scope will make.
@@ -150,6 +154,7 @@ impl<'a> Checker<'a> {
             functions: FxHashMap::default(),
             callees: vec![],
             origins: FxHashMap::default(),
+            lifted: FxHashMap::default(),
             instances: FxHashMap::default(),
             recursive: FxHashSet::default(),
             broken_templates: FxHashSet::default(),
@@ -163,6 +168,7 @@ impl<'a> Checker<'a> {
             scope: vec![],
             type_variables: FxHashMap::default(),
             applications: vec![],
+            inside: String::new(),
             expanded: 0,
             floating: vec![],
             indices: vec![],
@@ -303,6 +309,7 @@ impl<'a> Checker<'a> {
         let declared =
             (definition.result.is_some() && !self.unknown_results.contains(&id)).then(|| self.program.function(id).result.clone());
         let errors = self.error_count();
+        let outside = std::mem::replace(&mut self.inside, self.program.function(id).name.clone());
         let (found, result) = self.aside(types, |c| {
             c.enter_header(definition, id);
             let mut taken_apart = vec![];
@@ -318,6 +325,7 @@ impl<'a> Checker<'a> {
             };
             (found, result)
         });
+        self.inside = outside;
         if let Some(result) = result {
             self.program.functions[id.0 as usize].result = result;
             self.unknown_results.remove(&id);

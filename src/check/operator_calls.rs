@@ -147,10 +147,21 @@ impl<'a> Checker<'a> {
     /// A complaint about a function, at the place that asks for its derivative.
     fn report_at(&mut self, mut diagnostic: Diagnostic, span: Span, f: FunctionId) {
         diagnostic.labels[0].span = span;
-        if let Some(definition) = self.definition_of(f) {
-            diagnostic = diagnostic.label(definition.name.span, "the function");
-        }
-        self.report(diagnostic);
+        let name = self.program.function(f).name.clone();
+        // An instance has the name of its definition here, and what was closed over none.
+        let (shown, place) = match (self.definition_of(f), self.lifted.get(&f)) {
+            (Some(definition), _) => (format!("`{}`", definition.name.text), Some(definition.name.span)),
+            (None, Some((shown, span))) => (shown.clone(), Some(*span)),
+            (None, None) => (format!("`{name}`"), None),
+        };
+        let bare = if shown.starts_with('`') { shown.trim_matches('`').to_string() } else { "…".to_string() };
+        let spoken = |text: &str| text.replace(&format!("`{name}`"), &shown).replace(&format!("({name})"), &format!("({bare})"));
+        diagnostic.message = spoken(&diagnostic.message);
+        diagnostic.notes.iter_mut().for_each(|note| *note = spoken(note));
+        self.report(match place {
+            Some(place) => diagnostic.label(place, "the function"),
+            None => diagnostic,
+        });
     }
 
     /// A derivative of a function whose parameters take the types of the arguments.
@@ -248,7 +259,7 @@ impl<'a> Checker<'a> {
         let direction = match kind {
             DerivativeKind::Vjp => Some(vec![Arg::Written(direction)]),
             _ => {
-                let by = format!("`{name}` is differentiated by {}", count(wrt.len(), "parameter"));
+                let by = format!("{} is differentiated by {}", self.describe_function(&operands.f), count(wrt.len(), "parameter"));
                 self.split(direction, wrt.len(), &by)
             }
         };

@@ -30,6 +30,8 @@ pub enum Place<'a> {
     Body(&'a str),
     /// The binder's word and its index.
     Binder(&'static str, &'a str, Var),
+    /// A function that a combinator applies to elements, whose place is the variable.
+    Applied(&'static str, Var),
     Branch,
     Guarded,
 }
@@ -51,7 +53,7 @@ impl Checker<'_> {
         self.scope.truncate(names);
         let inner = std::mem::replace(&mut self.floating, outer);
         let mut bound: Vec<Var> = inner.iter().flat_map(|(vars, _)| vars.iter().copied()).collect();
-        if let Place::Binder(_, _, index) = place {
+        if let Place::Binder(_, _, index) | Place::Applied(_, index) = place {
             bound.push(*index);
         }
         if let Some(ty) = &found.ty {
@@ -84,6 +86,9 @@ impl Checker<'_> {
                     .here(format!("this has type `{ty}`"))
                     .note("a size that leaves a binder may depend only on what is bound outside it")
             }
+            Place::Applied(word, _) => Diagnostic::error(span, "the size of what this function gives depends on what it is applied to")
+                .here(format!("this gives `{ty}`"))
+                .note(format!("`{word}` makes an array whose elements have one size, which may depend only on what is bound outside")),
             Place::Body(name) => Diagnostic::error(span, format!("the size `{size}` is known only inside `{name}`"))
                 .here(format!("this has type `{ty}`"))
                 .note("the sizes of a result are written in the sizes of the parameters and in `i64` parameters; make it a parameter"),

@@ -36,6 +36,9 @@ impl<'a> Checker<'a> {
     pub fn declare(&mut self, k: usize) {
         let definition = &self.module.definitions[k];
         let callee = if definition.takes_functions() {
+            if self.recursive.contains(&k) {
+                self.broken_templates.insert(k);
+            }
             Callee::Template
         } else {
             let variables = self.variables_of(definition);
@@ -122,6 +125,7 @@ impl<'a> Checker<'a> {
         self.derived.retain(|(of, _, _), id| kept(of) && kept(id));
         self.instances.retain(|_, id| kept(id));
         self.origins.retain(|id, _| kept(id));
+        self.lifted.retain(|id, _| kept(id));
         self.broken.retain(kept);
         self.unknown_results.retain(kept);
     }
@@ -149,7 +153,7 @@ impl<'a> Checker<'a> {
             };
             (!header.unread).then(|| c.result(definition, declared.as_ref()))
         });
-        if checked.is_none() || self.error_count() > errors || self.recursive.contains(&k) {
+        if checked.is_none() || self.error_count() > errors {
             self.broken_templates.insert(k);
         }
         self.forget(made);
@@ -236,7 +240,7 @@ impl<'a> Checker<'a> {
                     let text = format!("the type `{variable}` of `{}` would be `{}`", definition.name.text, self.describe(ty));
                     self.report(
                         Diagnostic::error(span, text).label(parameters_span(definition), "defined here").note(
-                            "a type variable stands for the type of elements: `f64`, `i64` or `bool`; axes are written in front of it",
+                            "a type variable stands for the type of elements, such as `f64` or `i64`; axes are written in front of it",
                         ),
                     );
                     return None;
