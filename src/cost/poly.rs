@@ -143,7 +143,7 @@ impl Poly {
         let mut total = Poly::default();
         for (monomial, coefficient) in size.terms() {
             let mut product = Poly::constant(coefficient);
-            for atom in monomial {
+            for atom in monomial.iter() {
                 let pair = |a: &Size, b: &Size| (Box::new(Poly::from_size(a)), Box::new(Poly::from_size(b)));
                 let atom = match atom {
                     size::Atom::Var(v) => Atom::Var(*v),

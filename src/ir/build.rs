@@ -123,7 +123,7 @@ pub fn size_exp(size: &Size) -> Exp {
     let mut total: Option<Exp> = None;
     for (monomial, coefficient) in ordered_terms(size) {
         let mut product: Option<Exp> = None;
-        for atom in monomial {
+        for atom in monomial.iter() {
             let factor = match atom {
                 Atom::Var(v) => Exp::Var(*v),
                 Atom::Div(a, b) => op2(Op::IDiv, size_exp(a), size_exp(b)),

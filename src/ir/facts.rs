@@ -457,11 +457,11 @@ fn is_square(monomial: &Monomial) -> bool {
 
 /// `whole / part` as products of atoms.
 fn quotient(whole: &Monomial, part: &Monomial) -> Option<Monomial> {
-    let mut rest = whole.clone();
-    for atom in part {
+    let mut rest = whole.to_vec();
+    for atom in part.iter() {
         rest.remove(rest.iter().position(|a| a == atom)?);
     }
-    Some(rest)
+    Some(rest.into())
 }
 
 #[cfg(test)]

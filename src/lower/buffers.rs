@@ -67,7 +67,7 @@ impl Lowering<'_> {
                 } else {
                     let terms: Vec<_> = size.terms().collect();
                     match terms.as_slice() {
-                        [(m, 1)] => match m.as_slice() {
+                        [(m, 1)] => match &m[..] {
                             [Atom::Max(a, b)] => Some(self.most(a, depth + 1)?.maximum(&self.most(b, depth + 1)?)),
                             [Atom::Min(a, b)] => match (self.most(a, depth + 1), self.most(b, depth + 1)) {
                                 (Some(a), Some(b)) => Some(a.minimum(&b)),

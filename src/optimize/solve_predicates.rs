@@ -92,7 +92,7 @@ fn at_least_zero(condition: &Exp) -> Vec<Size> {
 /// negative of a maximum.
 fn split_extremes(size: &Size) -> Vec<Size> {
     for (monomial, c) in size.terms() {
-        let parts = match (monomial.as_slice(), c > 0) {
+        let parts = match (&monomial[..], c > 0) {
             ([Atom::Min(a, b)], true) | ([Atom::Max(a, b)], false) => [a, b],
             _ => continue,
         };

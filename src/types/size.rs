@@ -3,8 +3,11 @@
 //! A polynomial is kept in normal form (monomials sorted, no zero coefficient), so equality of sizes is equality of
 //! values of this type. An *axis* of size `p` has `max(0, p)` places: `[n - 1]` is empty for `n = 0`. `axis()` drops
 //! an outer `max(0, _)`, so that both spellings of an axis compare equal.
+//!
+//! Sizes stand in every type and every fact and are copied far more often than made, so copies share their terms.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// A variable, bound once in its program. Its name and type are in `ir::Vars`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,46 +31,48 @@ pub enum Atom {
 }
 
 /// A product of atoms, sorted, repeated for powers. The empty product is 1.
-pub type Monomial = Vec<Atom>;
+pub type Monomial = Arc<[Atom]>;
 
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Size {
-    /// No coefficient is zero.
-    terms: BTreeMap<Monomial, i64>,
+    /// Sorted by monomial; no coefficient is zero.
+    terms: Arc<[(Monomial, i64)]>,
 }
 
 impl Size {
     pub fn constant(value: i64) -> Size {
-        Size::term(vec![], value)
+        Size::term([].into(), value)
     }
     pub fn var(var: Var) -> Size {
-        Size::term(vec![Atom::Var(var)], 1)
+        Size::atom(Atom::Var(var))
     }
     fn term(monomial: Monomial, coefficient: i64) -> Size {
-        let mut terms = BTreeMap::new();
-        if coefficient != 0 {
-            terms.insert(monomial, coefficient);
-        }
-        Size { terms }
+        if coefficient == 0 { Size::default() } else { Size { terms: [(monomial, coefficient)].into() } }
     }
     fn atom(atom: Atom) -> Size {
-        Size::term(vec![atom], 1)
+        Size::term([atom].into(), 1)
     }
 
     pub fn terms(&self) -> impl Iterator<Item = (&Monomial, i64)> {
         self.terms.iter().map(|(m, c)| (m, *c))
     }
     pub fn as_constant(&self) -> Option<i64> {
-        match self.terms.len() {
-            0 => Some(0),
-            1 => self.terms.get(&vec![]).copied(),
+        match &*self.terms {
+            [] => Some(0),
+            [(m, c)] if m.is_empty() => Some(*c),
             _ => None,
         }
     }
     pub fn as_var(&self) -> Option<Var> {
-        match self.terms.iter().next() {
-            Some((m, 1)) if self.terms.len() == 1 => match m.as_slice() {
-                [Atom::Var(v)] => Some(*v),
+        match self.as_atom() {
+            Some(Atom::Var(v)) => Some(*v),
+            _ => None,
+        }
+    }
+    fn as_atom(&self) -> Option<&Atom> {
+        match &*self.terms {
+            [(m, 1)] => match &**m {
+                [atom] => Some(atom),
                 _ => None,
             },
             _ => None,
@@ -76,19 +81,38 @@ impl Size {
 
     /// The largest number of atoms multiplied in a term.
     pub fn degree(&self) -> usize {
-        self.terms.keys().map(Vec::len).max().unwrap_or(0)
+        self.terms.iter().map(|(m, _)| m.len()).max().unwrap_or(0)
     }
 
     pub fn add(&self, other: &Size) -> Size {
-        let mut terms = self.terms.clone();
-        for (m, c) in &other.terms {
-            let sum = terms.entry(m.clone()).or_insert(0);
-            *sum = sum.wrapping_add(*c);
-            if *sum == 0 {
-                terms.remove(m);
+        if other.terms.is_empty() {
+            return self.clone();
+        }
+        if self.terms.is_empty() {
+            return other.clone();
+        }
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let (mut ours, mut theirs) = (self.terms.iter().peekable(), other.terms.iter().peekable());
+        loop {
+            let order = match (ours.peek(), theirs.peek()) {
+                (Some((m, _)), Some((n, _))) => m.cmp(n),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return Size { terms: terms.into() },
+            };
+            match order {
+                Ordering::Less => terms.extend(ours.next().cloned()),
+                Ordering::Greater => terms.extend(theirs.next().cloned()),
+                Ordering::Equal => {
+                    if let (Some((m, c)), Some((_, d))) = (ours.next(), theirs.next()) {
+                        let sum = c.wrapping_add(*d);
+                        if sum != 0 {
+                            terms.push((m.clone(), sum));
+                        }
+                    }
+                }
             }
         }
-        Size { terms }
     }
     pub fn scale(&self, factor: i64) -> Size {
         Size { terms: self.terms.iter().map(|(m, c)| (m.clone(), c.wrapping_mul(factor))).filter(|(_, c)| *c != 0).collect() }
@@ -98,11 +122,11 @@ impl Size {
     }
     pub fn mul(&self, other: &Size) -> Size {
         let mut product = Size::default();
-        for (m, c) in &self.terms {
-            for (n, d) in &other.terms {
-                let mut atoms: Monomial = m.iter().chain(n).cloned().collect();
+        for (m, c) in self.terms.iter() {
+            for (n, d) in other.terms.iter() {
+                let mut atoms: Vec<Atom> = m.iter().chain(n.iter()).cloned().collect();
                 atoms.sort();
-                product = product.add(&Size::term(atoms, c.wrapping_mul(*d)));
+                product = product.add(&Size::term(atoms.into(), c.wrapping_mul(*d)));
             }
         }
         product
@@ -113,7 +137,7 @@ impl Size {
             if let Some(c) = self.as_constant() {
                 return Size::constant(floor_div(c, d));
             }
-            if self.terms.values().all(|c| c % d == 0) {
+            if self.terms.iter().all(|(_, c)| c % d == 0) {
                 return Size { terms: self.terms.iter().map(|(m, c)| (m.clone(), c / d)).collect() };
             }
         }
@@ -124,7 +148,7 @@ impl Size {
             if let Some(c) = self.as_constant() {
                 return Size::constant(c.wrapping_sub(d.wrapping_mul(floor_div(c, d))));
             }
-            if self.terms.values().all(|c| c % d == 0) {
+            if self.terms.iter().all(|(_, c)| c % d == 0) {
                 return Size::default();
             }
         }
@@ -156,15 +180,11 @@ impl Size {
         if let Some(c) = self.as_constant() {
             return Size::constant(c.max(0));
         }
-        if self.terms.len() == 1 {
-            if let Some((m, 1)) = self.terms.iter().next().map(|(m, c)| (m, *c)) {
-                if let [Atom::Max(a, b)] = m.as_slice() {
-                    match (a.as_constant(), b.as_constant()) {
-                        (Some(0), _) => return b.axis(),
-                        (_, Some(0)) => return a.axis(),
-                        _ => {}
-                    }
-                }
+        if let Some(Atom::Max(a, b)) = self.as_atom() {
+            match (a.as_constant(), b.as_constant()) {
+                (Some(0), _) => return b.axis(),
+                (_, Some(0)) => return a.axis(),
+                _ => {}
             }
         }
         self.clone()
@@ -172,10 +192,15 @@ impl Size {
 
     /// Replaces variables by sizes.
     pub fn substitute(&self, f: &impl Fn(Var) -> Option<Size>) -> Size {
+        let mut vars = vec![];
+        self.variables(&mut vars);
+        if vars.iter().all(|v| f(*v).is_none()) {
+            return self.clone();
+        }
         let mut result = Size::default();
-        for (m, c) in &self.terms {
+        for (m, c) in self.terms.iter() {
             let mut product = Size::constant(*c);
-            for atom in m {
+            for atom in m.iter() {
                 let factor = match atom {
                     Atom::Var(v) => f(*v).unwrap_or_else(|| Size::var(*v)),
                     Atom::Div(a, b) => a.substitute(f).div(&b.substitute(f)),
@@ -191,8 +216,8 @@ impl Size {
     }
 
     pub fn variables(&self, out: &mut Vec<Var>) {
-        for m in self.terms.keys() {
-            for atom in m {
+        for (m, _) in self.terms.iter() {
+            for atom in m.iter() {
                 match atom {
                     Atom::Var(v) => out.push(*v),
                     Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
@@ -204,17 +229,18 @@ impl Size {
         }
     }
     pub fn mentions(&self, var: Var) -> bool {
-        let mut vars = vec![];
-        self.variables(&mut vars);
-        vars.contains(&var)
+        self.terms.iter().flat_map(|(m, _)| m.iter()).any(|atom| match atom {
+            Atom::Var(v) => *v == var,
+            Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => a.mentions(var) || b.mentions(var),
+        })
     }
 
     /// The value under an assignment; `None` on overflow, on division by zero, or where a variable is unknown.
     pub fn evaluate(&self, value: &impl Fn(Var) -> Option<i64>) -> Option<i64> {
         let mut total = 0i64;
-        for (m, c) in &self.terms {
+        for (m, c) in self.terms.iter() {
             let mut product = *c;
-            for atom in m {
+            for atom in m.iter() {
                 let pair = |a: &Size, b: &Size| Some((a.evaluate(value)?, b.evaluate(value)?));
                 let factor = match atom {
                     Atom::Var(v) => value(*v)?,
@@ -247,7 +273,7 @@ impl std::fmt::Debug for Size {
                 write!(f, " + ")?;
             }
             write!(f, "{c}")?;
-            for atom in m {
+            for atom in m.iter() {
                 write!(f, "*{atom:?}")?;
             }
         }

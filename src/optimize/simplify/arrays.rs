@@ -182,7 +182,7 @@ fn singletons_solve(facts: &mut Facts, exp: &Exp, indices: &mut Vec<Var>, bound:
 /// `size` as `±var + rest`: the sign and the rest.
 pub fn linear(size: &Size, var: Var) -> Option<(i64, Size)> {
     let alone = crate::types::size::Atom::Var(var);
-    let coefficient = size.terms().find(|(m, _)| m.as_slice() == [alone.clone()]).map(|(_, c)| c)?;
+    let coefficient = size.terms().find(|(m, _)| m[..] == [alone.clone()]).map(|(_, c)| c)?;
     let rest = size.sub(&Size::var(var).scale(coefficient));
     (coefficient.abs() == 1 && !rest.mentions(var)).then_some((coefficient, rest))
 }
