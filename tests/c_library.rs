@@ -206,12 +206,12 @@ fn errors_have_codes_and_words() {
     assert_eq!(lines[0], "[]");
     assert_eq!(lines[1], "1 1 p.iv:17:52: index 3 is out of range for an axis of size 3");
     assert_eq!(lines[2], "101 101 p_take: a size is -1, but sizes are 0 or more");
-    assert_eq!(lines[3], "3 3 p_quotient: integer division by zero");
-    assert_eq!(lines[4], "5 5 p_whole: 1e+300 cannot be converted to `i64`");
-    assert_eq!(lines[5], "2 2 p_best: the index of the extreme of nothing was asked for");
+    assert_eq!(lines[3], "3 3 p.iv:19:39: integer division by zero");
+    assert_eq!(lines[4], "5 5 p.iv:21:28: 1e+300 cannot be converted to `i64`");
+    assert_eq!(lines[5], "2 2 p.iv:23:30: the index of the extreme of nothing was asked for");
     assert_eq!(lines[6], "100 100 p_big: the call does not fit in memory");
-    assert_eq!(lines[7], "5 p_narrow: 1e+30 cannot be converted to `i32`");
-    assert_eq!(lines[8], "6 6 p_narrow: 3000000000 cannot be converted to `i32`");
+    assert_eq!(lines[7], "5 p.iv:15:45: 1e+30 cannot be converted to `i32`");
+    assert_eq!(lines[8], "6 6 p.iv:15:53: 3000000000 cannot be converted to `i32`");
     assert_eq!(lines[9], "0 3");
 }
 

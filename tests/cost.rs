@@ -168,7 +168,8 @@ fn reductions_lets_and_calls_are_counted() {
     let mut b = start();
     let a = b.var("A", Type::Array(vec![b.n(), b.m()], Scalar::F64));
     let [i, j, p] = ["i", "j", "p"].map(|name| b.index(name));
-    let largest = |index: Var, hi: Exp, e: Exp| Exp::Reduce(Reduction::Max, Box::new(Range { index, lo: i64(0), hi }), Box::new(e));
+    let largest =
+        |index: Var, hi: Exp, e: Exp| Exp::Reduce(Reduction::Max, Box::new(Range { index, lo: i64(0), hi }), Box::new(e), Site::default());
     let body = for_(i, b.n(), largest(j, b.m.into(), at(a, &[i.into(), j.into()])));
     let rows = b.define("rows", &[a], vector(b.n()), body);
     // The caller has its own sizes and indices.

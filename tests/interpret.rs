@@ -91,7 +91,7 @@ fn reduction(kind: Reduction, result: Type, values: &[f64]) -> Result<(Value, Co
     if matches!(kind, Reduction::Any | Reduction::All) {
         element = op2(Op::Gt, element, f64(0.0));
     }
-    b.define("f", &[x], result, Exp::Reduce(kind, range, Box::new(element)));
+    b.define("f", &[x], result, Exp::Reduce(kind, range, Box::new(element), Site::default()));
     b.run(&[floats(values)])
 }
 

@@ -13,10 +13,11 @@ use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::build::{add, exp_size, for_, i64, lets, size_exp, sum};
 use crate::ir::traverse::{Substitution, substitute};
-use crate::ir::{Exp, History, Range, Reduction, Scalar, Size, Type, Var};
+use crate::ir::{Exp, History, Range, Reduction, Scalar, Site, Size, Type, Var};
 use crate::syntax::ast::{self, BinaryOp, BinderKind, ExpKind, IndexBinding, Pattern};
 
 /// What is known of an index while its binder's body is walked.
+#[derive(Clone)]
 pub struct IndexCell {
     pub var: Var,
     name: String,
@@ -33,6 +34,7 @@ pub struct IndexCell {
     failed: bool,
 }
 
+#[derive(Clone)]
 struct Use {
     size: Size,
     span: Span,
@@ -73,11 +75,11 @@ impl<'a> Checker<'a> {
             BinderKind::Any | BinderKind::All => Some(Type::BOOL),
             BinderKind::ArgMax | BinderKind::ArgMin => None,
         };
-        self.nest(kind, indices, body, hint)
+        self.nest(kind, indices, body, span, hint)
     }
 
     /// One binder per index, the first outermost.
-    fn nest(&mut self, kind: BinderKind, indices: &[IndexBinding], body: &ast::Exp, hint: Option<Type>) -> Typed {
+    fn nest(&mut self, kind: BinderKind, indices: &[IndexBinding], body: &ast::Exp, span: Span, hint: Option<Type>) -> Typed {
         let Some((binding, rest)) = indices.split_first() else {
             let found = self.infer(body, hint.as_ref());
             return self.reducible(kind, found, body.span);
@@ -90,7 +92,7 @@ impl<'a> Checker<'a> {
         };
         let keyword = word(kind);
         let name = binding.name.text.as_str();
-        let (index, bounds, found) = self.indexed(keyword, binding, body.span, |c| c.nest(kind, rest, body, inner_hint));
+        let (index, bounds, found) = self.indexed(keyword, binding, body.span, |c| c.nest(kind, rest, body, span, inner_hint));
         if let (None, Bounds::Unknown, Some(range)) = (&binding.range, &bounds, rest.iter().find_map(|b| b.range.as_ref())) {
             // `for i, j in 0..n` reads as if the range were that of both.
             if let Some(diagnostic) = self.diagnostics.last_mut().filter(|d| d.message.starts_with(UNKNOWN_RANGE)) {
@@ -126,7 +128,7 @@ impl<'a> Checker<'a> {
             BinderKind::ArgMax | BinderKind::ArgMin => Type::I64,
             _ => ty,
         };
-        Typed::new(Exp::Reduce(reduction, Box::new(Range { index, lo, hi }), Box::new(found.exp)), ty)
+        Typed::new(Exp::Reduce(reduction, Box::new(Range { index, lo, hi }), Box::new(found.exp), Site::new(span)), ty)
     }
 
     /// The body of a binder, if its type is one that the binder takes.
@@ -255,7 +257,19 @@ impl<'a> Checker<'a> {
         hint: Option<&Type>,
     ) -> Typed {
         let state_hint = hint.and_then(|h| h.without_axes(1));
-        let start = self.infer(init, state_hint.as_ref());
+        self.with_state(init, state_hint.as_ref(), &mut |c, hint| c.history_from(pattern, init, binding, body, span, hint))
+    }
+
+    fn history_from(
+        &mut self,
+        pattern: &Pattern,
+        init: &ast::Exp,
+        binding: &IndexBinding,
+        body: &ast::Exp,
+        span: Span,
+        state_hint: Option<&Type>,
+    ) -> Typed {
+        let start = self.infer(init, state_hint);
         let name = binding.name.text.as_str();
         let mut state = None;
         let (index, bounds, found) = self.indexed("history", binding, body.span, |c| {

@@ -12,7 +12,7 @@ use super::subscripts::UNKNOWN;
 use super::templates::parameters_span;
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::ir::build::exp_size;
+use crate::ir::build::{exp_size, solve_sizes};
 use crate::ir::{Exp, Function, FunctionId, Op, Scalar, Site, Size, Type, Var};
 use crate::syntax::ast::{self, Argument, ExpKind};
 use rustc_hash::FxHashMap;
@@ -240,6 +240,20 @@ impl<'a> Checker<'a> {
         }
 
         let mut fits = true;
+        let known: Vec<usize> = (0..found.len()).filter(|k| found[*k].ty.is_some()).collect();
+        let pairs: Vec<(&Type, &Type)> =
+            known.iter().map(|k| (self.program.vars.ty(params[*k]), found[*k].ty.as_ref().expect("known"))).collect();
+        let before = bound.len();
+        solve_sizes(sizes, &pairs, &mut bound);
+        if bound.len() > before {
+            // A solution that is negative fits no argument.
+            for v in sizes {
+                let expanded = bound.get(v).map(|size| self.expand(size));
+                if expanded.as_ref().and_then(Size::as_constant).is_some_and(|c| c < 0) {
+                    bound.insert(*v, Size::default());
+                }
+            }
+        }
         for (k, param) in params.iter().enumerate() {
             let declared = self.program.vars.ty(*param).clone();
             let Some(ty) = found[k].ty.clone() else {
@@ -331,7 +345,7 @@ impl<'a> Checker<'a> {
         let Some(types) = found.iter().map(|f| f.ty.clone()).collect::<Option<Vec<Type>>>() else { return Typed::poison() };
         let kinds: Option<Vec<Scalar>> = types.iter().map(|t| if let Type::Scalar(s) = t { Some(*s) } else { None }).collect();
         if let Some(result) = kinds.and_then(|kinds| op.result(&kinds)) {
-            return Typed::new(Exp::Op(op, found.into_iter().map(|f| f.exp).collect()), Type::Scalar(result));
+            return Typed::new(Exp::Op(op, found.into_iter().map(|f| f.exp).collect(), Site::new(span)), Type::Scalar(result));
         }
         let shown: Vec<String> = types.iter().map(|t| format!("`{}`", self.describe(t))).collect();
         let mut diagnostic = Diagnostic::error(span, format!("`{name}` does not take {}", shown.join(" and ")));

@@ -17,7 +17,7 @@ use super::scope::Place;
 use super::subscripts::{UNKNOWN, leading_axes};
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::ir::build::{add, for_, guard, i64, if_, index, is_zero, let_, op2, singleton, size_exp, sum, tuple};
+use crate::ir::build::{add, convert, for_, guard, i64, if_, index, is_zero, let_, op2, singleton, size_exp, sum, tuple};
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::{Exp, History, Iteration, Op, Range, Reduction, Scalar, Site, Size, Trip, Type, Var};
 use crate::syntax::ast;
@@ -44,6 +44,11 @@ struct Elements {
 impl Elements {
     fn at(&self, i: impl Into<Exp>) -> Exp {
         index(self.array.clone(), vec![i.into()], Site::new(self.span))
+    }
+
+    /// An element that is a place of an array.
+    fn place(&self, i: impl Into<Exp>) -> Exp {
+        convert(self.at(i), self.element.scalar().unwrap_or(Scalar::I64), Scalar::I64)
     }
 }
 
@@ -210,7 +215,7 @@ impl<'a> Checker<'a> {
             op => {
                 let kind = reduction(op);
                 let neutral = ty.scalar().map(|s| Exp::Lit(kind.neutral(s)));
-                (Exp::Reduce(kind, Box::new(range), Box::new(body)), neutral.as_ref() == Some(&ne))
+                (Exp::Reduce(kind, Box::new(range), Box::new(body), Site::default()), neutral.as_ref() == Some(&ne))
             }
         };
         Typed::new(if neutral { all } else { op2(op, ne, all) }, ty)
@@ -239,8 +244,8 @@ impl<'a> Checker<'a> {
         let wanted = hint.map(|h| h.with_axis(&Size::var(UNKNOWN)));
         let vs = self.elements(vs, wanted.as_ref());
         let (is, vs) = (is?, vs?);
-        if is.element != Type::I64 {
-            let text = format!("these are places, which are of type `i64`, but they have type `{}`", self.describe(&is.element));
+        if !matches!(is.element, Type::Scalar(s) if s.is_integer()) {
+            let text = format!("these are places, which are of type `i64` or `i32`, but they have type `{}`", self.describe(&is.element));
             self.report(Diagnostic::error(is.span, text));
             return None;
         }
@@ -264,7 +269,7 @@ impl<'a> Checker<'a> {
         });
         let (Some(bins_ty), Some(_)) = (bins.ty, ne.ty) else { return Typed::poison() };
         let size = match &bins_ty {
-            Type::Scalar(Scalar::I64) => self.size_of("k", &bins.exp),
+            Type::Scalar(s) if s.is_integer() => self.size_of("k", &convert(bins.exp.clone(), *s, Scalar::I64)),
             ty => match leading_axes(ty, 1) {
                 Ok(axes) => axes[0].clone(),
                 Err(_) => {
@@ -276,7 +281,7 @@ impl<'a> Checker<'a> {
             },
         };
         let ty = vs.element.with_axis(&size);
-        let start = if bins_ty == Type::I64 { None } else { Some(bins.exp) };
+        let start = if matches!(bins_ty, Type::Scalar(_)) { None } else { Some(bins.exp) };
         if start.is_some() {
             let found = Typed::new(Exp::Tuple(vec![]), bins_ty);
             let agrees = self.require(&found, &ty, args[2].span, |c, d| {
@@ -294,7 +299,7 @@ impl<'a> Checker<'a> {
         let inside = inside(k, &size);
         if let (Some(Op::Add), true) = (operation(&step), is_additive(&vs.element)) {
             let contribution = guard(inside, self.singletons(k, &size, vs.at(i), &vs.element, span));
-            let total = sum(i, i64(0), size_exp(&vs.size), let_(vec![k], is.at(i), contribution));
+            let total = sum(i, i64(0), size_exp(&vs.size), let_(vec![k], is.place(i), contribution));
             let start = start.or_else(|| (!is_zero(&ne.exp)).then(|| self.filled(ne.exp, &vs.element, &size)));
             return Typed::new(
                 match start {
@@ -367,7 +372,7 @@ impl<'a> Checker<'a> {
         let mut bindings = vec![];
         let updated = self.updated(out(), ty, k, value, span, &mut bindings);
         let updated = crate::ir::build::lets(bindings, updated);
-        let body = let_(vec![k], is.at(i), if_(inside, updated, out()));
+        let body = let_(vec![k], is.place(i), if_(inside, updated, out()));
         let trip = Trip::For(Range { index: i, lo: i64(0), hi: size_exp(&vs.size) });
         Typed::new(Exp::Loop(Box::new(Iteration { state, init: start, trip, body, annotations: vec![] })), ty.clone())
     }
@@ -429,7 +434,7 @@ fn inside(k: Var, size: &Size) -> Exp {
 
 /// The operation of a step that is one operation on its two variables.
 fn operation(step: &Step) -> Option<Op> {
-    let Exp::Op(op @ (Op::Add | Op::Mul | Op::Max | Op::Min | Op::And | Op::Or), args) = &step.body else { return None };
+    let Exp::Op(op @ (Op::Add | Op::Mul | Op::Max | Op::Min | Op::And | Op::Or), args, _) = &step.body else { return None };
     let left = tuple(step.left.iter().map(|v| Exp::Var(*v)).collect());
     let right = Exp::Var(step.right);
     match args.as_slice() {

@@ -133,9 +133,7 @@ impl<'a> Checker<'a> {
         if value > largest + negative as u64 {
             let diagnostic = Diagnostic::error(span, format!("this number does not fit an `{name}`"));
             self.report(match scalar {
-                Scalar::I32 if value <= i64::MAX as u64 => {
-                    diagnostic.note(format!("the largest `i32` is {largest}; `i64` reaches to {}", i64::MAX))
-                }
+                Scalar::I32 => diagnostic.note(format!("`i32` holds whole numbers from {} to {}", i32::MIN, i32::MAX)),
                 _ => diagnostic.note(format!("the largest `{name}` is {largest}; with a point it is a float: `{value}.0`")),
             });
             return Typed::poison();
@@ -423,7 +421,13 @@ impl<'a> Checker<'a> {
             return diagnostic;
         }
         let wide = |s: Scalar| (s.is_float(), matches!(s, Scalar::F64 | Scalar::I64));
-        let (converted, to) = if wide(x) < wide(y) { (a, y) } else { (b, x) };
+        let single = |ty: &Type| matches!(ty, Type::Scalar(_));
+        let (converted, to) = match (single(a.1), single(b.1)) {
+            (true, false) => (a, y),
+            (false, true) => (b, x),
+            _ if wide(x) < wide(y) => (a, y),
+            _ => (b, x),
+        };
         let to = to.name();
         match converted.1 {
             Type::Scalar(_) if is_number(converted.0) => diagnostic,

@@ -26,6 +26,18 @@ impl Checker<'_> {
         annotations: Vec<(Annotation, Size)>,
         hint: Option<&Type>,
     ) -> Typed {
+        self.with_state(init, hint, &mut |c, hint| c.iteration_from(pattern, init, trip, body, annotations.clone(), hint))
+    }
+
+    fn iteration_from(
+        &mut self,
+        pattern: &Pattern,
+        init: &ast::Exp,
+        trip: &ast::Trip,
+        body: &ast::Exp,
+        annotations: Vec<(Annotation, Size)>,
+        hint: Option<&Type>,
+    ) -> Typed {
         let start = self.infer(init, hint);
         let start = self.additive_parts(pattern, start, init.span);
         let marked = summed_parts(pattern);

@@ -7,6 +7,7 @@
 //!
 //! * `sizes`: types from text, comparing sizes, sizes bound to variables
 //! * `scope`: names, and bindings that float to the nearest scope
+//! * `states`: the types of loops' states
 //! * `infer`, `operators`, `binders`, `subscripts`, `calls`: expressions
 //! * `functions`, `apply`: functions as values, and their bodies in the place of their calls
 //! * `templates`: definitions that are generic or take functions; `combinators`: `map`, `reduce` and the like
@@ -32,6 +33,7 @@ mod operators;
 mod records;
 mod scope;
 mod sizes;
+mod states;
 mod subscripts;
 mod templates;
 mod type_names;
@@ -141,6 +143,8 @@ struct Checker<'a> {
     /// How many conditions stand around the current expression, within the definition.
     conditions: usize,
     depth: usize,
+    /// How often loops may still be checked again with a state of another type.
+    trials: usize,
     /// `let m = n - 1`: variables that are sizes of others.
     defined_sizes: FxHashMap<Var, Size>,
 }
@@ -174,6 +178,7 @@ impl<'a> Checker<'a> {
             indices: vec![],
             conditions: 0,
             depth: 0,
+            trials: states::MOST_TRIALS,
             defined_sizes: FxHashMap::default(),
         };
         for (k, definition) in module.definitions.iter().enumerate() {

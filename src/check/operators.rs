@@ -42,7 +42,7 @@ impl<'a> Checker<'a> {
                     }
                     Type::Tuple(_) if is_additive(&ty) => {
                         let exp = self.partwise(vec![(found.exp, ty.clone())], &ty, &mut |c, operands, ty| {
-                            c.elementwise(operands, ty, |e| Exp::Op(Op::Neg, e))
+                            c.elementwise(operands, ty, |e| Exp::Op(Op::Neg, e, Site::default()))
                         });
                         Typed::new(exp, ty)
                     }
@@ -91,7 +91,8 @@ impl<'a> Checker<'a> {
         };
         if let (Type::Scalar(x), Type::Scalar(y)) = (&lt, &rt) {
             if let Some(result) = op.result(&[*x, *y]) {
-                return Typed::new(op2(op, left.exp, right.exp), Type::Scalar(result));
+                let site = Site::new(a.span.to(b.span));
+                return Typed::new(Exp::Op(op, vec![left.exp, right.exp], site), Type::Scalar(result));
             }
         }
         let sign = op.infix().map_or(op.name(), |(sign, _)| sign);
@@ -127,12 +128,14 @@ impl<'a> Checker<'a> {
                 (Type::Scalar(_), _) | (_, Op::Add) => return Typed::new(op2(ir_op, left.exp, right.exp), lt),
                 (Type::Array(..), _) => {
                     let operands = vec![(left.exp, lt.clone()), (right.exp, rt)];
-                    let exp = self.elementwise(operands, &lt, |e| Exp::Op(ir_op, e));
+                    let exp = self.elementwise(operands, &lt, |e| Exp::Op(ir_op, e, Site::default()));
                     return Typed::new(exp, lt);
                 }
                 (Type::Tuple(_), _) => {
                     let operands = vec![(left.exp, lt.clone()), (right.exp, rt)];
-                    let exp = self.partwise(operands, &lt, &mut |c, operands, ty| c.elementwise(operands, ty, |e| Exp::Op(ir_op, e)));
+                    let exp = self.partwise(operands, &lt, &mut |c, operands, ty| {
+                        c.elementwise(operands, ty, |e| Exp::Op(ir_op, e, Site::default()))
+                    });
                     return Typed::new(exp, lt);
                 }
             }
@@ -220,8 +223,8 @@ impl<'a> Checker<'a> {
             Exp::Index(..) | Exp::Singleton(..) | Exp::Call(..) => true,
             Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, ..) => true,
             // A literal divisor is no cause of failure.
-            Exp::Op(Op::IDiv | Op::IMod, args) if matches!(args[1], Exp::Lit(d) if d.as_integer().is_some_and(|d| d > 0)) => false,
-            Exp::Op(op, args) if op.cases().iter().any(|case| op.can_fail(case.args())) => {
+            Exp::Op(Op::IDiv | Op::IMod, args, _) if matches!(args[1], Exp::Lit(d) if d.as_integer().is_some_and(|d| d > 0)) => false,
+            Exp::Op(op, args, _) if op.cases().iter().any(|case| op.can_fail(case.args())) => {
                 let kinds: Option<Vec<Scalar>> = args.iter().map(|a| type_of(&self.program, a).scalar()).collect();
                 kinds.is_some_and(|kinds| op.result(&kinds).is_some() && op.can_fail(&kinds))
             }
@@ -381,22 +384,24 @@ impl<'a> Checker<'a> {
             }
             (Type::Array(_, x), Type::Scalar(y)) if result(*x, *y).is_some() => {
                 let ty = lt.clone();
-                let exp = self.elementwise(vec![(left.exp, lt), (right.exp, rt)], &ty, |e| Exp::Op(ir_op, e));
+                let exp = self.elementwise(vec![(left.exp, lt), (right.exp, rt)], &ty, |e| Exp::Op(ir_op, e, Site::default()));
                 return Typed::new(exp, ty);
             }
             (Type::Tuple(_), Type::Scalar(y)) if leaf_scalars(&lt).iter().all(|x| result(*x, *y) == Some(*x)) => {
                 let operands = vec![(left.exp, lt.clone()), (right.exp, rt)];
-                let exp = self.partwise(operands, &lt, &mut |c, operands, ty| c.elementwise(operands, ty, |e| Exp::Op(ir_op, e)));
+                let exp = self
+                    .partwise(operands, &lt, &mut |c, operands, ty| c.elementwise(operands, ty, |e| Exp::Op(ir_op, e, Site::default())));
                 return Typed::new(exp, lt);
             }
             (Type::Scalar(x), Type::Tuple(_)) if op == BinaryOp::Mul && leaf_scalars(&rt).iter().all(|y| result(*x, *y) == Some(*y)) => {
                 let operands = vec![(left.exp, lt), (right.exp, rt.clone())];
-                let exp = self.partwise(operands, &rt, &mut |c, operands, ty| c.elementwise(operands, ty, |e| Exp::Op(ir_op, e)));
+                let exp = self
+                    .partwise(operands, &rt, &mut |c, operands, ty| c.elementwise(operands, ty, |e| Exp::Op(ir_op, e, Site::default())));
                 return Typed::new(exp, rt);
             }
             (Type::Scalar(x), Type::Array(_, y)) if op == BinaryOp::Mul && result(*x, *y).is_some() => {
                 let ty = rt.clone();
-                let exp = self.elementwise(vec![(left.exp, lt), (right.exp, rt)], &ty, |e| Exp::Op(ir_op, e));
+                let exp = self.elementwise(vec![(left.exp, lt), (right.exp, rt)], &ty, |e| Exp::Op(ir_op, e, Site::default()));
                 return Typed::new(exp, ty);
             }
             _ => {}

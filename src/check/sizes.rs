@@ -1,14 +1,14 @@
 //! Sizes: types from text, the sizes that parameters bind, and the comparison of sizes.
 //!
 //! A lower-case name that stands alone as an axis of a parameter binds a size, unless an `i64` parameter has that
-//! name. Sizes are equal if their normal forms are, where a variable that is bound to a size (`let m = n - 1`) may be
+//! name; so does one that stands alone nowhere, but is the only unknown of an axis such as `n + 1`. Sizes are equal if their normal forms are, where a variable that is bound to a size (`let m = n - 1`) may be
 //! replaced by it.
 
 use super::{Checker, Typed, messages};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::build::exp_size;
 use crate::ir::{Exp, FunctionId, Size, Type, Var};
-use crate::syntax::ast::{self, ExpKind, TypeExp, TypeKind};
+use crate::syntax::ast::{self, BinaryOp, ExpKind, TypeExp, TypeKind};
 
 use super::scope::Binding;
 use crate::types::Parts;
@@ -44,8 +44,10 @@ impl<'a> Checker<'a> {
                 self.bind_name(&param.name.text, Binding::Var(*var));
             }
         }
-        for param in &definition.params {
-            self.bind_sizes(&param.ty, definition, &mut header.sizes);
+        for within in [false, true] {
+            for param in &definition.params {
+                self.bind_sizes(&param.ty, within, definition, &mut header.sizes);
+            }
         }
         for (param, var) in definition.params.iter().zip(&header.params) {
             let Some(var) = var else { continue };
@@ -57,23 +59,32 @@ impl<'a> Checker<'a> {
         header
     }
 
-    /// Binds the names that stand alone as axes.
-    fn bind_sizes(&mut self, ty: &'a TypeExp, definition: &ast::Definition, sizes: &mut Vec<Var>) {
+    /// Binds the names that stand alone as axes, or `within` axes that are known but for them.
+    fn bind_sizes(&mut self, ty: &'a TypeExp, within: bool, definition: &ast::Definition, sizes: &mut Vec<Var>) {
         match &ty.kind {
             TypeKind::Scalar(_) | TypeKind::Error => {}
             TypeKind::Name(name) => {
                 if let Some(declared) = self.declared(name) {
                     self.inside_types.push((name.clone(), ty.span));
-                    self.bind_sizes(&declared.ty, definition, sizes);
+                    self.bind_sizes(&declared.ty, within, definition, sizes);
                     self.inside_types.pop();
                 }
             }
-            TypeKind::Tuple(parts) => parts.iter().for_each(|t| self.bind_sizes(t, definition, sizes)),
-            TypeKind::Record(fields) => fields.iter().for_each(|(_, t)| self.bind_sizes(t, definition, sizes)),
-            TypeKind::Function(params, result) => params.iter().chain([&**result]).for_each(|t| self.bind_sizes(t, definition, sizes)),
+            TypeKind::Tuple(parts) => parts.iter().for_each(|t| self.bind_sizes(t, within, definition, sizes)),
+            TypeKind::Record(fields) => fields.iter().for_each(|(_, t)| self.bind_sizes(t, within, definition, sizes)),
+            TypeKind::Function(params, result) => {
+                params.iter().chain([&**result]).for_each(|t| self.bind_sizes(t, within, definition, sizes))
+            }
             TypeKind::Array(axes, element) => {
                 for axis in axes {
-                    let ExpKind::Name(name) = &axis.kind else { continue };
+                    let name = match (&axis.kind, within) {
+                        (ExpKind::Name(name), false) => name,
+                        (ExpKind::Name(_), true) | (_, false) => continue,
+                        (_, true) => match self.unknown_of(axis) {
+                            Some(name) => name,
+                            None => continue,
+                        },
+                    };
                     if self.lookup(name).is_some() {
                         continue;
                     }
@@ -98,9 +109,28 @@ impl<'a> Checker<'a> {
                         self.bind_name(name, Binding::Var(var));
                     }
                 }
-                self.bind_sizes(element, definition, sizes)
+                self.bind_sizes(element, within, definition, sizes)
             }
         }
+    }
+
+    /// The name of which an axis is a sum with what is known, if it is the only one that is not.
+    fn unknown_of<'e>(&self, axis: &'e ast::Exp) -> Option<&'e String> {
+        let mut names = vec![];
+        messages::names(axis, &mut names);
+        names.retain(|(name, _)| self.lookup(name).is_none() && !self.is_function_name(name));
+        let [(only, _)] = names.as_slice() else { return None };
+        let only: &str = only;
+        // `n + 1` and `k + n - 1`, but not `2 * n`, of which not every size has a half, nor `1 - n`.
+        fn summand<'e>(exp: &'e ast::Exp, only: &str) -> Option<&'e String> {
+            match &exp.kind {
+                ExpKind::Name(name) if name == only => Some(name),
+                ExpKind::Binary(BinaryOp::Add, _, a, b) => summand(a, only).or_else(|| summand(b, only)),
+                ExpKind::Binary(BinaryOp::Sub, _, a, _) => summand(a, only),
+                _ => None,
+            }
+        }
+        summand(axis, only)
     }
 
     /// Brings the sizes and parameters of a definition into scope.
@@ -156,7 +186,7 @@ impl<'a> Checker<'a> {
         if !names.is_empty() {
             for (name, span) in names {
                 let diagnostic = Diagnostic::error(span, format!("unknown size `{name}`"))
-                    .note("a size is bound where its name alone is an axis of a parameter (`x: [n]f64`), or is an `i64` in scope");
+                    .note("a size is bound by an axis of a parameter (`x: [n]f64`, or `x: [n + 1]f64`), or is an `i64` in scope");
                 let diagnostic = self.inside(diagnostic);
                 self.report(diagnostic);
             }

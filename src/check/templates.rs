@@ -4,7 +4,7 @@
 //! also checked once by itself, with opaque functions of the types it declares, so that what is wrong with it is said
 //! even if nothing calls it.
 //! A definition that is generic over element types (`x: [n]T`) is a function for each list of scalar types that it is called
-//! at. The first that it can be checked at, of `f64`, `i64` and `bool`, has its name; the others have the types in theirs.
+//! at. The first that it can be checked at, of `f64`, `i64`, `bool`, `f32` and `i32`, has its name; the others have the types in theirs.
 
 use super::apply::Application;
 use super::calls::{Arg, Signature};
@@ -29,7 +29,7 @@ pub enum Callee {
 }
 
 /// The element types that a generic definition is checked at by itself.
-const USUAL: [Scalar; 3] = [Scalar::F64, Scalar::I64, Scalar::Bool];
+const USUAL: [Scalar; 5] = [Scalar::F64, Scalar::I64, Scalar::Bool, Scalar::F32, Scalar::I32];
 
 impl<'a> Checker<'a> {
     /// Makes what callers need to know of a definition.
@@ -59,6 +59,7 @@ impl<'a> Checker<'a> {
     /// Checks the body of a definition.
     pub fn define(&mut self, k: usize) {
         self.expanded = 0;
+        self.trials = super::states::MOST_TRIALS;
         match self.callees[k] {
             Callee::Function(id) => self.body(k, id, FxHashMap::default()),
             Callee::Generic(id) => self.define_generic(k, id),

@@ -176,7 +176,7 @@ impl Walk<'_, '_> {
             // Was added where it belongs when it was bound.
             Exp::Var(v) if scope.passed.contains(v) => Tally::default(),
             Exp::Var(_) | Exp::Lit(_) => added(self, Tally::default()),
-            Exp::Op(op, args) => match &*self.type_of(&args[0]) {
+            Exp::Op(op, args, _) => match &*self.type_of(&args[0]) {
                 Type::Scalar(first) => {
                     let mut kinds = vec![*first];
                     kinds.extend(args[1..].iter().filter_map(|a| self.type_of(a).scalar()));
@@ -210,7 +210,7 @@ impl Walk<'_, '_> {
                 self.sum(scope, *index, &Poly::zero(), &Poly::from_size(&size), tally)
             }
             Exp::Sum(range, body) => self.looped(scope, range, |me, inner| me.count(inner, body, &Use::Added)),
-            Exp::Reduce(kind, range, body) => {
+            Exp::Reduce(kind, range, body, _) => {
                 let scalar = self.type_of(body).scalar().expect("reductions are of scalars");
                 let step = match kind {
                     Reduction::Prod => Op::Mul.cost(&[scalar; 2]),
@@ -429,7 +429,7 @@ impl Scope {
         match condition {
             Exp::Var(v) => self.bools.get(v).map_or(bound, |p| (p.clone(), true)),
             Exp::Lit(Lit::Bool(b)) => (Poly::constant(*b as i64), true),
-            Exp::Op(op, args) => {
+            Exp::Op(op, args, _) => {
                 let both = || (self.test(vars, &args[0]), self.test(vars, &args[1]));
                 let ints = || Some((Poly::from_size(&self.int(vars, &args[0])?), Poly::from_size(&self.int(vars, &args[1])?)));
                 let compared = |f: &dyn Fn(Poly, Poly) -> Poly| ints().map_or(bound.clone(), |(a, b)| (f(a, b), true));

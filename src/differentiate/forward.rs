@@ -75,13 +75,13 @@ impl<'a> Forward<'a> {
                     self.set_tangent(vars[0], t);
                 }
             }
-            Exp::Op(op, args) => rules::scalar::forward(self, vars[0], op, args, out),
+            Exp::Op(op, args, site) => rules::scalar::forward(self, vars[0], op, args, site, out),
             Exp::Index(array, keys, site) => rules::index::forward(self, vars[0], *array, keys, site, out),
             Exp::Singleton(keys, value, site) => rules::singleton::forward(self, vars[0], keys, *value, site, out),
             Exp::Array(items) => rules::array::forward(self, vars[0], items, out),
             Exp::For(i, size, body) => rules::generate::forward(self, vars, i, size, *body, out),
             Exp::Sum(range, body) => rules::sum::forward(self, vars, *range, *body, out),
-            Exp::Reduce(kind, range, body) => rules::reduce::forward(self, vars[0], kind, *range, *body, out),
+            Exp::Reduce(kind, range, body, site) => rules::reduce::forward(self, vars[0], kind, *range, *body, site, out),
             Exp::History(h) => rules::history::forward(self, vars, *h, out),
             Exp::Loop(l) => rules::iterate::forward(self, vars, *l, out),
             Exp::Update(array, keys, value, site) => rules::update::forward(self, vars[0], *array, keys, *value, site, out),

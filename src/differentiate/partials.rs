@@ -22,7 +22,7 @@ pub fn scaled(partial: Exp, factor: Exp) -> Exp {
         Exp::Lit(lit) if lit == Lit::one(lit.scalar()) => factor,
         Exp::Lit(lit) if lit == Lit::small(lit.scalar(), -1) => op1(Op::Neg, factor),
         // factor * (1 / y) is factor / y: one operation
-        Exp::Op(Op::Div, mut args) if is_one(&args[0]) => op2(Op::Div, factor, args.pop().expect("two operands")),
+        Exp::Op(Op::Div, mut args, _) if is_one(&args[0]) => op2(Op::Div, factor, args.pop().expect("two operands")),
         partial => mul(partial, factor),
     }
 }
@@ -78,7 +78,7 @@ fn write_out(formula: &Formula, x: &Exp, y: Option<&Exp>, r: &Exp) -> Exp {
         Formula::Y => y.expect("a formula of y has y").clone(),
         Formula::R => r.clone(),
         Formula::Lit(lit) => Exp::Lit(*lit),
-        Formula::Apply(op, args) => Exp::Op(*op, args.iter().map(|a| write_out(a, x, y, r)).collect()),
+        Formula::Apply(op, args) => Exp::Op(*op, args.iter().map(|a| write_out(a, x, y, r)).collect(), Site::default()),
         Formula::If(p, a, b) => if_(write_out(p, x, y, r), write_out(a, x, y, r), write_out(b, x, y, r)),
     }
 }

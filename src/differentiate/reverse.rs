@@ -187,13 +187,13 @@ impl<'a> Reverse<'a> {
         match exp {
             Exp::Var(_) => self.contribute(&exp, single(adjoints)),
             Exp::Lit(_) => {}
-            Exp::Op(op, ref args) => rules::scalar::reverse(self, vars[0], op, args, single(adjoints)),
+            Exp::Op(op, ref args, _) => rules::scalar::reverse(self, vars[0], op, args, single(adjoints)),
             Exp::Index(ref array, ref keys, site) => rules::index::reverse(self, array, keys, site, single(adjoints)),
             Exp::Singleton(ref keys, ref value, site) => rules::singleton::reverse(self, keys, value, site, single(adjoints)),
             Exp::Array(ref items) => rules::array::reverse(self, items, single(adjoints)),
             Exp::For(i, size, body) => return rules::generate::reverse(self, vars, i, size, *body, adjoints),
             Exp::Sum(range, body) => return rules::sum::reverse(self, vars, *range, *body, adjoints),
-            Exp::Reduce(kind, range, body) => return rules::reduce::reverse(self, vars[0], kind, *range, *body, single(adjoints)),
+            Exp::Reduce(kind, range, body, _) => return rules::reduce::reverse(self, vars[0], kind, *range, *body, single(adjoints)),
             Exp::History(h) => {
                 let (seeds, sums) = (rules::history::Seeds::OfAll, rules::history::Sums::default());
                 return rules::history::reverse(self, vars, *h, adjoints, seeds, sums);

@@ -72,7 +72,7 @@ pub fn costs_nothing(vars: &Vars, exp: &Exp) -> bool {
     let free = |e: &Exp| costs_nothing(vars, e);
     match exp {
         Exp::Var(_) | Exp::Lit(_) => true,
-        Exp::Op(op, args) => {
+        Exp::Op(op, args, _) => {
             let kinds: Option<Vec<Scalar>> =
                 args.iter().map(|a| type_of_exp(vars, a)).map(|t| t.scalar().filter(|_| t.shape().is_empty())).collect();
             kinds.is_some_and(|kinds| op.cost(&kinds) == CostClass::Free) && args.iter().all(free)
@@ -137,7 +137,7 @@ impl Namer<'_> {
                 self.name_let(pattern, *value, out);
                 self.name(*body, out, targets)
             }
-            Exp::Op(op, args) => self.name_operation(op, args, out, targets),
+            Exp::Op(op, args, site) => self.name_operation(op, args, site, out, targets),
             Exp::Partial(op, k, args) => {
                 let args = args.into_iter().map(|a| self.operand(a, out)).collect();
                 self.bind(Exp::Partial(op, k, args), "d", out, targets)
@@ -177,7 +177,7 @@ impl Namer<'_> {
                 let body = self.scope(*body).into_exp();
                 self.bind(Exp::Sum(Box::new(range), Box::new(body)), "e", out, targets)
             }
-            Exp::Reduce(kind, range, body) => self.name_reduction(kind, *range, *body, out, targets),
+            Exp::Reduce(kind, range, body, site) => self.name_reduction(kind, *range, *body, site, out, targets),
             Exp::History(h) => {
                 let History { state, init, index, size, body } = *h;
                 let init = tuple(self.name(init, out, &[]));
@@ -250,13 +250,13 @@ impl Namer<'_> {
         }
     }
 
-    fn name_operation(&mut self, op: Op, args: Vec<Exp>, out: &mut Vec<Statement>, targets: &[Var]) -> Vec<Exp> {
+    fn name_operation(&mut self, op: Op, args: Vec<Exp>, site: Site, out: &mut Vec<Statement>, targets: &[Var]) -> Vec<Exp> {
         let args: Vec<Vec<Exp>> = args.into_iter().map(|a| self.name(a, out, &[])).collect();
         let leaves = args[0].len();
         let aligned = leaves == targets.len();
         (0..leaves)
             .flat_map(|k| {
-                let value = Exp::Op(op, args.iter().map(|a| a[k].clone()).collect());
+                let value = Exp::Op(op, args.iter().map(|a| a[k].clone()).collect(), site);
                 let ty = type_of_exp(self.vars, &value);
                 if !ty.has_float() && matches!(ty, Type::Scalar(_)) && costs_nothing(self.vars, &value) && targets.is_empty() {
                     return vec![value];
@@ -267,7 +267,15 @@ impl Namer<'_> {
             .collect()
     }
 
-    fn name_reduction(&mut self, kind: Reduction, range: Range, body: Exp, out: &mut Vec<Statement>, targets: &[Var]) -> Vec<Exp> {
+    fn name_reduction(
+        &mut self,
+        kind: Reduction,
+        range: Range,
+        body: Exp,
+        site: Site,
+        out: &mut Vec<Statement>,
+        targets: &[Var],
+    ) -> Vec<Exp> {
         let range = self.range(range, out);
         let float = type_of_exp(self.vars, &body).has_float();
         match kind {
@@ -287,7 +295,7 @@ impl Namer<'_> {
             }
             _ => {
                 let body = self.scope(body).into_exp();
-                self.bind(Exp::Reduce(kind, Box::new(range), Box::new(body)), "e", out, targets)
+                self.bind(Exp::Reduce(kind, Box::new(range), Box::new(body), site), "e", out, targets)
             }
         }
     }
@@ -298,7 +306,7 @@ impl Namer<'_> {
         let k = self.vars.fresh(self.vars.name(i).to_string(), Type::I64);
         let range = Range { index: k, lo: i64(0), hi: size_exp(&size) };
         let read = index(elements, vec![Exp::Var(k)], Site::default());
-        self.bind(Exp::Reduce(kind, Box::new(range), Box::new(read)), "e", out, targets)
+        self.bind(Exp::Reduce(kind, Box::new(range), Box::new(read), Site::default()), "e", out, targets)
     }
 
     /// The variables of a loop's state, tuples taken apart.

@@ -374,28 +374,30 @@ impl Emitter<'_> {
     }
 
     fn check(&mut self, check: &Check) {
+        let number = |site: Option<usize>| site.map_or(-1, |site| site as i64);
         let (bad, code, a, b, site) = match check {
             Check::Read { index, size, site } | Check::Key { index, size, site } => {
                 let (i, n) = (self.names.at_level(index, UNARY), self.names.at_level(size, UNARY));
                 (format!("(uint64_t){i} >= (uint64_t){n}"), Fault::INDEX_OUT_OF_RANGE, self.e(index), self.e(size), *site as i64)
             }
-            Check::NotEmpty { lo, hi, .. } => {
+            Check::NotEmpty { lo, hi, site, .. } => {
                 let bad = format!("{} >= {}", self.names.at_level(lo, UNARY), self.names.at_level(hi, UNARY));
-                (bad, Fault::NOTHING_TO_CHOOSE, "0".into(), "0".into(), -1)
+                (bad, Fault::NOTHING_TO_CHOOSE, "0".into(), "0".into(), number(*site))
             }
-            Check::Defined(op, args) => {
+            Check::Defined { op, args, site } => {
+                let site = number(*site);
                 let operand = args.last().expect("operations have operands");
                 let last = self.names.at_level(operand, UNARY);
                 let no_integer = |to: Scalar| {
                     let bits = Fault::bits(to);
-                    (format!("!iv_has_int{bits}({last})"), Fault::NO_INTEGER, format!("iv_bits({last})"), bits.to_string(), -1)
+                    (format!("!iv_has_int{bits}({last})"), Fault::NO_INTEGER, format!("iv_bits({last})"), bits.to_string(), site)
                 };
                 match op {
-                    Op::Pow => (format!("{last} < 0"), Fault::NEGATIVE_EXPONENT, last, "0".into(), -1),
+                    Op::Pow => (format!("{last} < 0"), Fault::NEGATIVE_EXPONENT, last, "0".into(), site),
                     Op::ToI64 => no_integer(Scalar::I64),
                     Op::ToI32 if self.names.kernel.scalar_of(operand).is_float() => no_integer(Scalar::I32),
-                    Op::ToI32 => (format!("{last} != (int32_t){last}"), Fault::TOO_LARGE, last, "0".into(), -1),
-                    _ => (format!("{last} == 0"), Fault::DIVISION_BY_ZERO, "0".into(), "0".into(), -1),
+                    Op::ToI32 => (format!("{last} != (int32_t){last}"), Fault::TOO_LARGE, last, "0".into(), site),
+                    _ => (format!("{last} == 0"), Fault::DIVISION_BY_ZERO, "0".into(), "0".into(), site),
                 }
             }
         };

@@ -89,7 +89,7 @@ impl<'a> Interpreter<'a> {
                 let start = zeros.into_iter().zip(places).map(|(layout, place)| place.is_none().then(|| layout.zero())).collect();
                 self.deliver_more(exp, start, places)
             }
-            Exp::Op(Op::Add, args) => {
+            Exp::Op(Op::Add, args, _) => {
                 let first = self.deliver(&args[0], places)?;
                 self.deliver_more(&args[1], first, places)
             }

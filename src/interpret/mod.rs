@@ -19,7 +19,9 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::fault::Fault;
 use crate::ir::destination::Path;
 use crate::ir::summed::summed;
-use crate::ir::{Body, Exp, FunctionId, History, Iteration, Lit, Op, Program, Range, Reduction, Scalar, Size, Trip, Type, Var, build};
+use crate::ir::{
+    Body, Exp, FunctionId, History, Iteration, Lit, Op, Program, Range, Reduction, Scalar, Site, Size, Trip, Type, Var, build,
+};
 use crate::scalar::CostClass;
 use crate::value::Value;
 use memory::{Buffers, Layout, Place, Val, stack};
@@ -83,7 +85,7 @@ struct Interpreter<'a> {
     env: Vec<Option<Val>>,
     buffers: Buffers,
     counts: Counts,
-    /// The function that is running: the place of faults of scalar operations.
+    /// The function that is running: the place of faults that have no other.
     function: Span,
     /// Types of the expressions that were asked for, by address.
     types: FxHashMap<*const Exp, Rc<Type>>,
@@ -139,15 +141,15 @@ impl<'a> Interpreter<'a> {
         Ok(match exp {
             Exp::Var(v) => self.var(*v).clone(),
             Exp::Lit(lit) => Val::Scalar(*lit),
-            Exp::Op(op, args) => match args.as_slice() {
+            Exp::Op(op, args, site) => match args.as_slice() {
                 [a] => {
                     let a = self.eval(a)?.lit();
-                    self.operate(*op, &[a])?
+                    self.operate(*op, &[a], *site)?
                 }
                 [a, b] => match self.eval(a)? {
                     Val::Scalar(a) => {
                         let b = self.eval(b)?.lit();
-                        self.operate(*op, &[a, b])?
+                        self.operate(*op, &[a, b], *site)?
                     }
                     first => {
                         assert_eq!(*op, Op::Add, "interpret: only `+` acts on arrays and tuples");
@@ -194,7 +196,7 @@ impl<'a> Interpreter<'a> {
                 let values = (0..count).map(|i| self.at(*index, i as i64, |me| me.eval(body))).collect::<Outcome<Vec<Val>>>()?;
                 stack(values)
             }
-            Exp::Reduce(kind, range, body) => self.reduce(*kind, range, body, exp)?,
+            Exp::Reduce(kind, range, body, site) => self.reduce(*kind, range, body, exp, *site)?,
             Exp::History(h) => self.history(h)?,
             Exp::Loop(l) => self.iterate(l)?,
             Exp::Update(array, keys, value, site) => {
@@ -237,7 +239,7 @@ impl<'a> Interpreter<'a> {
     fn accumulate(&mut self, exp: &'a Exp, place: &Place) -> Outcome<()> {
         match exp {
             _ if build::is_zero(exp) => Ok(()),
-            Exp::Op(Op::Add, args) if matches!(place, Place::Tuple(_)) || !is_scalar(place) => {
+            Exp::Op(Op::Add, args, _) if matches!(place, Place::Tuple(_)) || !is_scalar(place) => {
                 args.iter().try_for_each(|e| self.accumulate(e, place))
             }
             Exp::Singleton(keys, value, site) => {
@@ -287,10 +289,10 @@ impl<'a> Interpreter<'a> {
     }
 
     /// A scalar operation.
-    fn operate(&mut self, op: Op, args: &[Lit]) -> Outcome<Val> {
+    fn operate(&mut self, op: Op, args: &[Lit], site: Site) -> Outcome<Val> {
         let kinds = [args[0].scalar(), args[args.len() - 1].scalar()];
         self.count(op.cost(&kinds[..args.len()]));
-        op.eval(args).map(Val::Scalar).map_err(|fault| Failure::new(self.function, fault))
+        op.eval(args).map(Val::Scalar).map_err(|fault| Failure::new(site.known().unwrap_or(self.function), fault))
     }
 
     fn count(&mut self, cost: CostClass) {
@@ -302,7 +304,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    fn reduce(&mut self, kind: Reduction, range: &'a Range, body: &'a Exp, exp: &'a Exp) -> Outcome<Val> {
+    fn reduce(&mut self, kind: Reduction, range: &'a Range, body: &'a Exp, exp: &'a Exp, site: Site) -> Outcome<Val> {
         let (lo, hi) = self.range(range)?;
         let element = |me: &mut Self, i: i64| me.at(range.index, i, |me| Ok(me.eval(body)?.lit()));
         let scalar = |me: &mut Self| me.type_of(exp).scalar().expect("reductions are of scalars");
@@ -316,7 +318,7 @@ impl<'a> Interpreter<'a> {
                 let mut result = kind.neutral(scalar(self));
                 for i in lo..hi {
                     let next = element(self, i)?;
-                    result = self.operate(op, &[result, next])?.lit();
+                    result = self.operate(op, &[result, next], Site::default())?.lit();
                 }
                 result
             }
@@ -332,7 +334,7 @@ impl<'a> Interpreter<'a> {
                 }
                 match best {
                     Some((i, _)) => Lit::I64(i),
-                    None => return Err(Failure::new(self.function, Fault::NothingToChoose)),
+                    None => return Err(Failure::new(site.known().unwrap_or(self.function), Fault::NothingToChoose)),
                 }
             }
             Reduction::Any | Reduction::All => {
@@ -528,7 +530,7 @@ impl<'a> Interpreter<'a> {
                 Ok(keys.iter().rev().fold(inner, |layout, (_, size)| layout.with_axis(self.size(size))))
             }
             Exp::Sum(_, e) | Exp::Guard(_, e) | Exp::If(_, e, _) => self.layout(e),
-            Exp::Op(_, args) => self.layout(&args[0]),
+            Exp::Op(_, args, _) => self.layout(&args[0]),
             Exp::Tuple(parts) => Ok(Layout::Tuple(parts.iter().map(|e| self.layout(e)).collect::<Outcome<_>>()?)),
             Exp::Array(items) => Ok(self.layout(&items[0])?.with_axis(items.len())),
             Exp::History(h) => Ok(self.layout(&h.init)?.with_axis(self.size(&h.size) + 1)),

@@ -23,10 +23,10 @@ pub fn bool(value: bool) -> Exp {
     Exp::Lit(Lit::Bool(value))
 }
 pub fn op1(op: Op, a: impl Into<Exp>) -> Exp {
-    Exp::Op(op, vec![a.into()])
+    Exp::Op(op, vec![a.into()], Site::default())
 }
 pub fn op2(op: Op, a: impl Into<Exp>, b: impl Into<Exp>) -> Exp {
-    Exp::Op(op, vec![a.into(), b.into()])
+    Exp::Op(op, vec![a.into(), b.into()], Site::default())
 }
 pub fn add(a: impl Into<Exp>, b: impl Into<Exp>) -> Exp {
     op2(Op::Add, a, b)
@@ -166,7 +166,7 @@ pub fn exp_size(exp: &Exp) -> Option<Size> {
     Some(match exp {
         Exp::Var(v) => Size::var(*v),
         Exp::Lit(Lit::I64(c)) => Size::constant(*c),
-        Exp::Op(op, args) => {
+        Exp::Op(op, args, _) => {
             let sizes: Vec<Size> = args.iter().map(exp_size).collect::<Option<_>>()?;
             match (op, sizes.as_slice()) {
                 (Op::Add, [a, b]) => a.add(b),
@@ -198,7 +198,7 @@ fn type_in(vars: &Vars, program: Option<&Program>, exp: &Exp) -> Type {
     match exp {
         Exp::Var(v) => vars.ty(*v).clone(),
         Exp::Lit(lit) => Type::Scalar(lit.scalar()),
-        Exp::Op(op, args) => match of(&args[0]) {
+        Exp::Op(op, args, _) => match of(&args[0]) {
             // The first operand's type tells the result's, so a chain of operations is walked along one side only.
             Type::Scalar(s) => Type::Scalar(op.result_of(s).unwrap_or_else(|| {
                 let kinds: Vec<Scalar> = args.iter().filter_map(|a| of(a).scalar()).collect();
@@ -214,7 +214,7 @@ fn type_in(vars: &Vars, program: Option<&Program>, exp: &Exp) -> Type {
         Exp::Singleton(keys, value, _) => keys.iter().rev().fold(of(value), |ty, (_, size)| ty.with_axis(size)),
         Exp::For(_, size, body) => of(body).with_axis(size),
         Exp::Sum(_, body) => of(body),
-        Exp::Reduce(kind, _, body) => match kind {
+        Exp::Reduce(kind, _, body, _) => match kind {
             Reduction::ArgMax | Reduction::ArgMin => Type::I64,
             Reduction::Any | Reduction::All => Type::BOOL,
             Reduction::Prod | Reduction::Max | Reduction::Min => of(body),
@@ -267,5 +267,52 @@ pub fn bind_sizes(program: &Program, id: FunctionId, arg_types: &[Type], args: &
             }
         }
     }
+    let pairs: Vec<(&Type, &Type)> = f.params.iter().map(|p| program.vars.ty(*p)).zip(arg_types).collect();
+    solve_sizes(&f.sizes, &pairs, &mut bound);
     bound
+}
+
+/// Sizes that no axis is alone: `n` of `[n + 1]`, whose axis is given.
+pub fn solve_sizes(sizes: &[Var], pairs: &[(&Type, &Type)], bound: &mut rustc_hash::FxHashMap<Var, Size>) {
+    fn axes<'t>(param: &'t Type, arg: &'t Type, out: &mut Vec<(&'t Size, &'t Size)>) {
+        match (param, arg) {
+            (Type::Array(p, _), Type::Array(a, _)) if p.len() == a.len() => out.extend(p.iter().zip(a)),
+            (Type::Tuple(p), Type::Tuple(a)) => p.iter().zip(a).for_each(|(p, a)| axes(p, a, out)),
+            _ => {}
+        }
+    }
+    if sizes.iter().all(|v| bound.contains_key(v)) {
+        return;
+    }
+    let mut all = vec![];
+    pairs.iter().for_each(|(p, a)| axes(p, a, &mut all));
+    loop {
+        let found = all.iter().find_map(|(p, a)| {
+            let p = p.substitute(&|v| bound.get(&v).cloned());
+            let mut unknown = vec![];
+            p.variables(&mut unknown);
+            unknown.retain(|v| sizes.contains(v) && !bound.contains_key(v));
+            unknown.dedup();
+            match unknown.as_slice() {
+                [v] => p.solve(*v, a).map(|size| (*v, size)),
+                _ => None,
+            }
+        });
+        match found {
+            Some((v, size)) => bound.insert(v, size),
+            None => return,
+        };
+    }
+}
+
+/// Whether an axis of a parameter is this size alone.
+pub fn is_axis(program: &Program, id: FunctionId, size: Var) -> bool {
+    fn alone(ty: &Type, size: Var) -> bool {
+        match ty {
+            Type::Scalar(_) => false,
+            Type::Array(shape, _) => shape.iter().any(|s| s.as_var() == Some(size)),
+            Type::Tuple(parts) => parts.iter().any(|t| alone(t, size)),
+        }
+    }
+    program.function(id).params.iter().any(|p| alone(program.vars.ty(*p), size))
 }

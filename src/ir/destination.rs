@@ -29,7 +29,7 @@ fn path(var: Var, body: &Exp) -> Option<Path> {
             rest.insert(0, k);
             Some(rest)
         }
-        Exp::Op(Op::Add, args) => path(var, args.iter().find(|e| e.mentions(var))?),
+        Exp::Op(Op::Add, args, _) => path(var, args.iter().find(|e| e.mentions(var))?),
         Exp::Let(_, value, body) if !value.mentions(var) => path(var, body),
         Exp::Var(_)
         | Exp::Lit(_)

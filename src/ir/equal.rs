@@ -115,7 +115,7 @@ impl Pairing<'_> {
                 b.as_float().is_some_and(f64::is_nan)
             }
             (Exp::Lit(a), Exp::Lit(b)) => a == b,
-            (Exp::Op(a, xs), Exp::Op(b, ys)) => a == b && self.lists(xs, ys)?,
+            (Exp::Op(a, xs, _), Exp::Op(b, ys, _)) => a == b && self.lists(xs, ys)?,
             (Exp::Partial(a, j, xs), Exp::Partial(b, k, ys)) => a == b && j == k && self.lists(xs, ys)?,
             (Exp::Index(..), Exp::Index(..)) => {
                 let ((array, keys), (other, others)) = (flat_index(x), flat_index(y));
@@ -151,7 +151,7 @@ impl Pairing<'_> {
                 self.exps(a, b)?;
                 true
             }
-            (Exp::Reduce(j, r, a), Exp::Reduce(k, s, b)) => {
+            (Exp::Reduce(j, r, a, _), Exp::Reduce(k, s, b, _)) => {
                 j == k && {
                     self.ranges(r, s)?;
                     self.exps(a, b)?;
@@ -190,13 +190,13 @@ impl Pairing<'_> {
                 self.exps(u, w)?;
                 alike
             }
-            (Exp::Op(Op::And, ps), Exp::If(c, a, b)) | (Exp::If(c, a, b), Exp::Op(Op::And, ps))
+            (Exp::Op(Op::And, ps, _), Exp::If(c, a, b)) | (Exp::If(c, a, b), Exp::Op(Op::And, ps, _))
                 if **b == build::bool(false) && can_fail(a) =>
             {
                 let read = [(**c).clone(), (**a).clone()];
                 if matches!(x, Exp::If(..)) { self.lists(&read, ps)? } else { self.lists(ps, &read)? }
             }
-            (Exp::Op(Op::Or, ps), Exp::If(c, a, b)) | (Exp::If(c, a, b), Exp::Op(Op::Or, ps))
+            (Exp::Op(Op::Or, ps, _), Exp::If(c, a, b)) | (Exp::If(c, a, b), Exp::Op(Op::Or, ps, _))
                 if **a == build::bool(true) && can_fail(b) =>
             {
                 let read = [(**c).clone(), (**b).clone()];
@@ -246,7 +246,7 @@ impl Pairing<'_> {
 fn conditions(exp: &Exp) -> (Vec<&Exp>, &Exp) {
     fn conjuncts<'e>(p: &'e Exp, out: &mut Vec<&'e Exp>) {
         match p {
-            Exp::Op(Op::And, ps) => ps.iter().for_each(|p| conjuncts(p, out)),
+            Exp::Op(Op::And, ps, _) => ps.iter().for_each(|p| conjuncts(p, out)),
             Exp::If(p, q, no) if **no == build::bool(false) => {
                 conjuncts(p, out);
                 conjuncts(q, out);
@@ -268,7 +268,7 @@ fn can_fail(exp: &Exp) -> bool {
     let own = match exp {
         Exp::Index(..) | Exp::Singleton(..) | Exp::Update(..) | Exp::Call(..) => true,
         Exp::Reduce(kind, ..) => matches!(kind, Reduction::ArgMax | Reduction::ArgMin),
-        Exp::Op(op, _) => op.cases().iter().any(|case| op.can_fail(case.args())),
+        Exp::Op(op, _, _) => op.cases().iter().any(|case| op.can_fail(case.args())),
         Exp::Var(_)
         | Exp::Lit(_)
         | Exp::Partial(..)

@@ -95,7 +95,7 @@ impl Facts {
     /// `var` is this value.
     pub fn define(&mut self, var: Var, value: &Exp) {
         // The place of an extremum is one of those looked at.
-        if let Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, range, _) = value {
+        if let Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, range, _, _) = value {
             self.enter_range(&Range { index: var, lo: range.lo.clone(), hi: range.hi.clone() });
         }
         if let Some(size) = exp_size(value) {
@@ -107,7 +107,7 @@ impl Facts {
     /// The condition holds.
     pub fn assume(&mut self, condition: &Exp) {
         match condition {
-            Exp::Op(Op::And, parts) => parts.iter().for_each(|p| self.assume(p)),
+            Exp::Op(Op::And, parts, _) => parts.iter().for_each(|p| self.assume(p)),
             Exp::Guard(p, q) => {
                 self.assume(p);
                 self.assume(q);
@@ -116,7 +116,7 @@ impl Facts {
                 self.assume(p);
                 self.assume(q);
             }
-            Exp::Op(Op::Not, inner) => self.assume_not(&inner[0]),
+            Exp::Op(Op::Not, inner, _) => self.assume_not(&inner[0]),
             _ => {
                 if let Some((a, b, op)) = comparison(condition) {
                     match op {
@@ -137,9 +137,9 @@ impl Facts {
     /// The condition does not hold.
     pub fn assume_not(&mut self, condition: &Exp) {
         match condition {
-            Exp::Op(Op::Or, parts) => parts.iter().for_each(|p| self.assume_not(p)),
-            Exp::Op(Op::Not, inner) => self.assume(&inner[0]),
-            Exp::Op(op @ (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Ne), args) => {
+            Exp::Op(Op::Or, parts, _) => parts.iter().for_each(|p| self.assume_not(p)),
+            Exp::Op(Op::Not, inner, _) => self.assume(&inner[0]),
+            Exp::Op(op @ (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Ne), args, _) => {
                 let opposite = match op {
                     Op::Lt => Op::Ge,
                     Op::Le => Op::Gt,
@@ -147,7 +147,7 @@ impl Facts {
                     Op::Ge => Op::Lt,
                     _ => Op::Eq,
                 };
-                self.assume(&Exp::Op(opposite, args.clone()));
+                self.assume(&Exp::Op(opposite, args.clone(), Site::default()));
             }
             _ => {}
         }
@@ -157,17 +157,17 @@ impl Facts {
     pub fn decide(&self, vars: &Vars, condition: &Exp) -> Option<bool> {
         match condition {
             Exp::Lit(Lit::Bool(b)) => Some(*b),
-            Exp::Op(Op::And, parts) => match (self.decide(vars, &parts[0]), self.decide(vars, &parts[1])) {
+            Exp::Op(Op::And, parts, _) => match (self.decide(vars, &parts[0]), self.decide(vars, &parts[1])) {
                 (Some(true), Some(true)) => Some(true),
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 _ => None,
             },
-            Exp::Op(Op::Or, parts) => match (self.decide(vars, &parts[0]), self.decide(vars, &parts[1])) {
+            Exp::Op(Op::Or, parts, _) => match (self.decide(vars, &parts[0]), self.decide(vars, &parts[1])) {
                 (Some(false), Some(false)) => Some(false),
                 (Some(true), _) | (_, Some(true)) => Some(true),
                 _ => None,
             },
-            Exp::Op(Op::Not, parts) => self.decide(vars, &parts[0]).map(|b| !b),
+            Exp::Op(Op::Not, parts, _) => self.decide(vars, &parts[0]).map(|b| !b),
             _ => {
                 let (a, b, op) = comparison(condition).filter(|_| compares_integers(vars, condition))?;
                 let one = Size::constant(1);
@@ -193,7 +193,7 @@ impl Facts {
 
     /// Whether a read at `key` of an axis is known to be in range.
     pub fn in_range(&self, key: &Exp, axis: &Size) -> bool {
-        if let Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, range, _) = key {
+        if let Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, range, _, _) = key {
             let ends = exp_size(&range.lo).zip(exp_size(&range.hi));
             return ends.is_some_and(|(lo, hi)| self.prove_nonneg(&lo) && self.prove_nonneg(&axis.sub(&hi)));
         }
@@ -425,7 +425,9 @@ fn exact_quotients(size: &Size) -> Size {
 
 fn comparison(condition: &Exp) -> Option<(Size, Size, Op)> {
     match condition {
-        Exp::Op(op @ (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge), args) => Some((exp_size(&args[0])?, exp_size(&args[1])?, *op)),
+        Exp::Op(op @ (Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge), args, _) => {
+            Some((exp_size(&args[0])?, exp_size(&args[1])?, *op))
+        }
         _ => None,
     }
 }
@@ -436,7 +438,7 @@ fn compares_integers(vars: &Vars, condition: &Exp) -> bool {
     match condition {
         Exp::Var(v) => *vars.ty(*v) == Type::I64,
         Exp::Lit(lit) => lit.scalar() == Scalar::I64,
-        Exp::Op(_, args) => compares_integers(vars, &args[0]),
+        Exp::Op(_, args, _) => compares_integers(vars, &args[0]),
         _ => false,
     }
 }

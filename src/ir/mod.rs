@@ -46,6 +46,10 @@ impl Site {
     pub fn new(span: Span) -> Site {
         Site { span, passed: false }
     }
+    /// The place, if it is known.
+    pub fn known(self) -> Option<Span> {
+        Some(self.span).filter(|span| *span != Span::default())
+    }
     pub fn passed(self) -> Site {
         Site { passed: true, ..self }
     }
@@ -98,7 +102,7 @@ pub enum Exp {
     Var(Var),
     Lit(Lit),
     /// A scalar operation on scalars. `Op::Add` alone also acts on arrays and tuples of one type, part by part.
-    Op(Op, Vec<Exp>),
+    Op(Op, Vec<Exp>, Site),
     /// The partial derivative of a scalar operation by one argument, counted as one call. The operands are those
     /// of `x`, `y` (its arguments) and `r` (its result) that the formula in `scalar.rs` uses, in this order.
     Partial(Op, usize, Vec<Exp>),
@@ -111,7 +115,7 @@ pub enum Exp {
     /// `sum index in lo..hi. body`, of any type with floats or integers.
     Sum(Box<Range>, Box<Exp>),
     /// A reduction of scalars.
-    Reduce(Reduction, Box<Range>, Box<Exp>),
+    Reduce(Reduction, Box<Range>, Box<Exp>, Site),
     /// `history state = init for index in 0..size do body`: every state of a loop, the first included, so one place
     /// more than `size` in front of the state's axes.
     History(Box<History>),

@@ -161,7 +161,7 @@ impl<'a> Printer<'a> {
         match exp {
             Exp::Var(v) => self.var(*v),
             Exp::Lit(lit) => text(literal(*lit)),
-            Exp::Op(op, args) => self.operation(*op, args, place, want),
+            Exp::Op(op, args, _) => self.operation(*op, args, place, want),
             Exp::Partial(op, k, operands) => list(&format!("{}(", op.partial_name(*k)), self.all(operands), ")"),
             Exp::Index(array, keys, _) => {
                 let array = self.exp(array, level::POSTFIX, Place::Followed, None);
@@ -327,7 +327,7 @@ impl<'a> Printer<'a> {
         let operand = if want.is_none() { self.operand_type(op, args, None) } else { None };
         let want = want.or(operand.as_ref());
         match &args[0] {
-            Exp::Op(inner @ (Op::Add | Op::Sub), more) if more.len() == 2 => self.terms(*inner, more, Place::Followed, want, out),
+            Exp::Op(inner @ (Op::Add | Op::Sub), more, _) if more.len() == 2 => self.terms(*inner, more, Place::Followed, want, out),
             first => out.push(("", self.exp(first, level::ADD, Place::Followed, want))),
         }
         let symbol = if op == Op::Add { "+ " } else { "- " };
@@ -337,7 +337,7 @@ impl<'a> Printer<'a> {
     /// The factors of a chain of `*` and `/`; the first binds at least as tightly as `first`.
     fn factors(&mut self, exp: &Exp, first: u8, place: Place, want: Option<&Type>, out: &mut Vec<(&'static str, Doc)>) {
         match exp {
-            Exp::Op(op @ (Op::Mul | Op::Div), args) if args.len() == 2 => self.product(*op, args, first, place, want, out),
+            Exp::Op(op @ (Op::Mul | Op::Div), args, _) if args.len() == 2 => self.product(*op, args, first, place, want, out),
             other => out.push(("", self.exp(other, first, place, want))),
         }
     }
@@ -367,7 +367,7 @@ impl<'a> Printer<'a> {
                     let range = (!inferred).then(|| concat([text("0.."), self.size(size, level::ADD)]));
                     (*index, range, inner)
                 }
-                Exp::Sum(range, inner) | Exp::Reduce(_, range, inner) => {
+                Exp::Sum(range, inner) | Exp::Reduce(_, range, inner, _) => {
                     let inferred = range.lo == build::i64(0)
                         && self.inferred(range.index, inner).is_some_and(|s| exp_size(&range.hi).is_some_and(|hi| hi.axis() == s));
                     let shown = (!inferred).then(|| {
@@ -541,7 +541,7 @@ fn strength(exp: &Exp) -> (u8, bool) {
         Exp::Lit(lit) if is_negative(*lit) => (level::UNARY, false),
         Exp::Var(_) | Exp::Lit(_) | Exp::Partial(..) | Exp::Index(..) | Exp::Singleton(..) => (level::POSTFIX, false),
         Exp::Tuple(_) | Exp::Array(_) | Exp::Call(..) => (level::POSTFIX, false),
-        Exp::Op(op, _) => (spelling::strength(*op), false),
+        Exp::Op(op, _, _) => (spelling::strength(*op), false),
         Exp::Guard(..) => (level::MUL, false),
         Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) => (level::UNARY, true),
         Exp::History(_) | Exp::Loop(_) | Exp::Update(..) | Exp::If(..) | Exp::Let(..) => (level::ANY, true),
@@ -561,7 +561,7 @@ fn needs_shape(exp: &Exp) -> bool {
         Exp::Var(_) | Exp::Lit(_) | Exp::Partial(..) | Exp::Index(..) | Exp::Reduce(..) | Exp::Array(_) | Exp::Call(..) => false,
         // The state's type is written on the start and on the step themselves.
         Exp::History(_) | Exp::Loop(_) | Exp::Update(..) => false,
-        Exp::Op(op, args) => *op == Op::Add && args.iter().any(needs_shape),
+        Exp::Op(op, args, _) => *op == Op::Add && args.iter().any(needs_shape),
         Exp::For(_, _, body) | Exp::Sum(_, body) | Exp::Guard(_, body) | Exp::Let(_, _, body) => needs_shape(body),
         Exp::If(_, a, b) => needs_shape(a) || needs_shape(b),
         Exp::Tuple(parts) => parts.iter().any(needs_shape),

@@ -34,7 +34,7 @@ fn adds_only(body: &Exp, k: usize, count: usize, v: Var) -> bool {
 fn is_sum(e: &Exp, v: Var) -> bool {
     match e {
         Exp::Var(w) => *w == v,
-        Exp::Op(Op::Add, args) => is_sum(&args[0], v) && !args[1].mentions(v),
+        Exp::Op(Op::Add, args, _) => is_sum(&args[0], v) && !args[1].mentions(v),
         Exp::Let(_, value, body) => !value.mentions(v) && is_sum(body, v),
         Exp::If(p, a, b) => !p.mentions(v) && is_sum(a, v) && is_sum(b, v),
         Exp::Lit(_)

@@ -13,7 +13,7 @@ impl Exp {
     pub fn for_each_child(&self, f: &mut impl FnMut(&Exp)) {
         match self {
             Exp::Var(_) | Exp::Lit(_) => {}
-            Exp::Op(_, args) | Exp::Partial(_, _, args) | Exp::Tuple(args) | Exp::Array(args) | Exp::Call(_, args, _) => {
+            Exp::Op(_, args, _) | Exp::Partial(_, _, args) | Exp::Tuple(args) | Exp::Array(args) | Exp::Call(_, args, _) => {
                 args.iter().for_each(f)
             }
             Exp::Index(array, keys, _) => {
@@ -25,7 +25,7 @@ impl Exp {
                 f(value)
             }
             Exp::For(_, _, body) => f(body),
-            Exp::Sum(range, body) | Exp::Reduce(_, range, body) => {
+            Exp::Sum(range, body) | Exp::Reduce(_, range, body, _) => {
                 f(&range.lo);
                 f(&range.hi);
                 f(body)
@@ -71,7 +71,7 @@ impl Exp {
         let list = |es: Vec<Exp>, f: &mut dyn FnMut(Exp) -> Exp| es.into_iter().map(f).collect::<Vec<_>>();
         match self {
             Exp::Var(_) | Exp::Lit(_) => self,
-            Exp::Op(op, args) => Exp::Op(op, list(args, f)),
+            Exp::Op(op, args, site) => Exp::Op(op, list(args, f), site),
             Exp::Partial(op, k, args) => Exp::Partial(op, k, list(args, f)),
             Exp::Tuple(args) => Exp::Tuple(list(args, f)),
             Exp::Array(args) => Exp::Array(list(args, f)),
@@ -90,10 +90,10 @@ impl Exp {
                 let range = Range { index, lo: f(lo), hi: f(hi) };
                 Exp::Sum(Box::new(range), Box::new(f(*body)))
             }
-            Exp::Reduce(kind, range, body) => {
+            Exp::Reduce(kind, range, body, site) => {
                 let Range { index, lo, hi } = *range;
                 let range = Range { index, lo: f(lo), hi: f(hi) };
-                Exp::Reduce(kind, Box::new(range), Box::new(f(*body)))
+                Exp::Reduce(kind, Box::new(range), Box::new(f(*body)), site)
             }
             Exp::History(h) => {
                 let History { state, init, index, size, body } = *h;
@@ -133,7 +133,7 @@ impl Exp {
     pub fn binds(&self) -> Vec<Var> {
         match self {
             Exp::For(v, _, _) => vec![*v],
-            Exp::Sum(range, _) | Exp::Reduce(_, range, _) => vec![range.index],
+            Exp::Sum(range, _) | Exp::Reduce(_, range, _, _) => vec![range.index],
             Exp::History(h) => h.state.iter().copied().chain([h.index]).collect(),
             Exp::Loop(l) => match &l.trip {
                 Trip::For(range) => l.state.iter().copied().chain([range.index]).collect(),
@@ -228,10 +228,10 @@ pub fn map_children_with_facts(exp: Exp, facts: &mut Facts, f: &mut dyn FnMut(Ex
             let body = f(*body, facts);
             Exp::Sum(Box::new(range), Box::new(body))
         }
-        Exp::Reduce(kind, range, body) => {
+        Exp::Reduce(kind, range, body, site) => {
             let range = map_range(*range, facts, f);
             let body = f(*body, facts);
-            Exp::Reduce(kind, Box::new(range), Box::new(body))
+            Exp::Reduce(kind, Box::new(range), Box::new(body), site)
         }
         Exp::History(h) => {
             let History { state, init, index, size, body } = *h;
@@ -350,7 +350,7 @@ fn copy_with(vars: &mut Vars, exp: &Exp, with: &mut Substitution) -> Exp {
             };
             match &mut renamed {
                 Exp::For(v, _, _) => *v = new(v, with),
-                Exp::Sum(range, _) | Exp::Reduce(_, range, _) => range.index = new(&range.index, with),
+                Exp::Sum(range, _) | Exp::Reduce(_, range, _, _) => range.index = new(&range.index, with),
                 Exp::History(h) => {
                     h.index = new(&h.index, with);
                     h.state.iter_mut().for_each(|v| *v = new(v, with));

@@ -192,7 +192,7 @@ impl Verifier<'_> {
                 Ok(ty)
             }
             Exp::Lit(lit) => Ok(Type::Scalar(lit.scalar())),
-            Exp::Op(Op::Add, args) if args.len() == 2 => {
+            Exp::Op(Op::Add, args, _) if args.len() == 2 => {
                 let ty = self.exp(&args[0])?;
                 self.needs(&args[1], &ty)?;
                 if !summable(&ty) {
@@ -200,7 +200,7 @@ impl Verifier<'_> {
                 }
                 Ok(ty)
             }
-            Exp::Op(op, args) => {
+            Exp::Op(op, args, _) => {
                 let kinds = args.iter().map(|a| self.scalar(a)).collect::<Result<Vec<_>, _>>()?;
                 let result = op.result(&kinds).ok_or_else(|| format!("{} is an operation on {kinds:?}", self.shown(exp)))?;
                 Ok(Type::Scalar(result))
@@ -246,7 +246,7 @@ impl Verifier<'_> {
                 }
                 Ok(ty)
             }
-            Exp::Reduce(kind, range, body) => {
+            Exp::Reduce(kind, range, body, _) => {
                 let ty = self.ranged(exp, range, body)?;
                 let number = matches!(ty, Type::Scalar(s) if s.is_number());
                 match kind {

@@ -38,7 +38,7 @@ pub fn has_f32(program: &Program, id: FunctionId) -> bool {
 fn uses_f32(program: &Program, e: &Exp) -> bool {
     let own = match e {
         Exp::Lit(lit) => lit.scalar() == Scalar::F32,
-        Exp::Op(op, _) => *op == Op::ToF32,
+        Exp::Op(op, _, _) => *op == Op::ToF32,
         Exp::Call(id, _, _) => has_f32(program, *id),
         other => other.binds().iter().any(|v| mentions_f32(program.vars.ty(*v))),
     };
@@ -61,7 +61,7 @@ fn widened(scalar: Scalar) -> Scalar {
 fn exp(e: Exp) -> Exp {
     match e.map_children(&mut exp) {
         Exp::Lit(Lit::F32(x)) => Exp::Lit(Lit::F64(x.into())),
-        Exp::Op(Op::ToF32, args) => Exp::Op(Op::ToF64, args),
+        Exp::Op(Op::ToF32, args, site) => Exp::Op(Op::ToF64, args, site),
         e => e,
     }
 }

@@ -180,9 +180,9 @@ pub enum Check {
     /// `0 <= key < size`, of a singleton.
     Key { index: Expr, size: Expr, site: usize },
     /// A reduction that needs an element has one.
-    NotEmpty { lo: Expr, hi: Expr, what: crate::ir::Reduction },
+    NotEmpty { lo: Expr, hi: Expr, what: crate::ir::Reduction, site: Option<usize> },
     /// The operation is defined for these operands.
-    Defined(Op, Vec<Expr>),
+    Defined { op: Op, args: Vec<Expr>, site: Option<usize> },
 }
 
 /// Float operations by kind, as the cost model counts them.
@@ -419,7 +419,7 @@ impl Stmt {
                     f(lo);
                     f(hi)
                 }
-                Check::Defined(_, args) => args.iter().for_each(f),
+                Check::Defined { args, .. } => args.iter().for_each(f),
             },
             Stmt::Count(_) => {}
             Stmt::Gemm(g) => {

@@ -101,7 +101,7 @@ fn stmt(kernel: &Kernel, s: &Stmt, depth: usize, out: &mut String) {
             Check::Read { index, size, .. } => writeln!(out, "{pad}check read {} in {}", e(index), e(size)),
             Check::Key { index, size, .. } => writeln!(out, "{pad}check key {} in {}", e(index), e(size)),
             Check::NotEmpty { lo, hi, .. } => writeln!(out, "{pad}check not empty {}..{}", e(lo), e(hi)),
-            Check::Defined(op, args) => writeln!(out, "{pad}check defined {}({})", op.name(), list(kernel, args)),
+            Check::Defined { op, args, .. } => writeln!(out, "{pad}check defined {}({})", op.name(), list(kernel, args)),
         },
         Stmt::Count(c) => writeln!(out, "{pad}count {} {} {}", c.additions, c.multiplications, c.calls),
         Stmt::Gemm(g) => {

@@ -115,7 +115,7 @@ impl Verifier<'_> {
                     self.typed(a, Scalar::I64)?;
                     self.typed(b, Scalar::I64)
                 }
-                Check::Defined(_, args) => args.iter().try_for_each(|a| self.expr(a)),
+                Check::Defined { args, .. } => args.iter().try_for_each(|a| self.expr(a)),
             },
             Stmt::Count(_) => Ok(()),
             Stmt::Gemm(g) => {

@@ -70,7 +70,7 @@ impl Lowering<'_> {
             self.env.insert(var, view);
             return;
         }
-        if let Exp::Op(Op::Add, args) = value {
+        if let Exp::Op(Op::Add, args, _) = value {
             if let Some(dest) = self.last_use(&args[0], &args[1], then.body) {
                 self.apart(|l| l.accumulate(&args[1], &dest));
                 self.owners.insert(var, self.chain);
@@ -161,7 +161,7 @@ fn returned_place(var: Var, body: &Exp, dest: &Dest) -> Option<Dest> {
     match body {
         Exp::Var(v) => (*v == var).then(|| dest.clone()),
         Exp::Let(vars, value, rest) => {
-            if let (Exp::Op(Op::Add, args), [next]) = (&**value, vars.as_slice()) {
+            if let (Exp::Op(Op::Add, args, _), [next]) = (&**value, vars.as_slice()) {
                 // let b = a + s; ... b ...: the place of b, if a is not needed besides.
                 if args[0] == Exp::Var(var) && !args[1].mentions(var) && !rest.mentions(var) {
                     return returned_place(*next, rest, dest);
@@ -171,7 +171,7 @@ fn returned_place(var: Var, body: &Exp, dest: &Dest) -> Option<Dest> {
             // Where something is added into the place later, views of the old value would change with it.
             (!value.mentions(var) || !is_view(value) || !adds_to(var, rest)).then_some(place)
         }
-        Exp::Op(Op::Add, args) => {
+        Exp::Op(Op::Add, args, _) => {
             let place = returned_place(var, &args[0], dest)?;
             (!args[1].mentions(var)).then_some(place)
         }
@@ -205,8 +205,8 @@ fn returned_place(var: Var, body: &Exp, dest: &Dest) -> Option<Dest> {
 /// Whether the place of `var` in the result is added to after `var` is built.
 fn adds_to(var: Var, body: &Exp) -> bool {
     match body {
-        Exp::Let(_, value, rest) => matches!(&**value, Exp::Op(Op::Add, args) if args[0] == Exp::Var(var)) || adds_to(var, rest),
-        Exp::Op(Op::Add, args) => args[0].mentions(var),
+        Exp::Let(_, value, rest) => matches!(&**value, Exp::Op(Op::Add, args, _) if args[0] == Exp::Var(var)) || adds_to(var, rest),
+        Exp::Op(Op::Add, args, _) => args[0].mentions(var),
         Exp::Tuple(parts) => parts.iter().any(|p| adds_to(var, p)),
         Exp::Var(_)
         | Exp::Lit(_)

@@ -103,7 +103,7 @@ impl Lowering<'_> {
         match e {
             Exp::Lit(_) => true,
             Exp::Var(v) => matches!(self.env.get(v), Some(Val::Scalar(_)) | None),
-            Exp::Op(op, args) => {
+            Exp::Op(op, args, _) => {
                 let kinds: Vec<Scalar> = args.iter().filter_map(|a| self.type_of(a).scalar()).collect();
                 !op.can_fail(&kinds) && args.iter().all(|a| self.reads(a, out))
             }
@@ -319,7 +319,7 @@ fn summed(binders: &[Binder], body: &Exp) -> Exp {
 fn inner_sum(e: &Exp) -> Option<&Exp> {
     match e {
         Exp::Sum(..) => Some(e),
-        Exp::Op(_, args) | Exp::Partial(_, _, args) => args.iter().find_map(inner_sum),
+        Exp::Op(_, args, _) | Exp::Partial(_, _, args) => args.iter().find_map(inner_sum),
         Exp::Let(_, value, body) => inner_sum(value).or_else(|| inner_sum(body)),
         Exp::Var(_)
         | Exp::Lit(_)
@@ -378,8 +378,8 @@ fn factors(e: &Exp, scalar: Scalar, binders: &[Binder], operands: &mut Vec<Exp>,
         return true;
     }
     match e {
-        Exp::Op(Op::Mul, args) => args.iter().all(|a| factors(a, scalar, binders, operands, scales)),
-        Exp::Op(Op::Neg, args) => {
+        Exp::Op(Op::Mul, args, _) => args.iter().all(|a| factors(a, scalar, binders, operands, scales)),
+        Exp::Op(Op::Neg, args, _) => {
             scales.push(build::float(scalar, -1.0));
             factors(&args[0], scalar, binders, operands, scales)
         }

@@ -106,7 +106,7 @@ impl Lowering<'_> {
                 l.zero_stored(ways);
                 l.accumulate(e, &whole());
             }
-            Exp::Op(Op::Add, args) => {
+            Exp::Op(Op::Add, args, _) => {
                 l.deliver(&args[0], ways);
                 l.accumulate(&args[1], &whole());
             }

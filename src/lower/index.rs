@@ -44,6 +44,11 @@ impl Lowering<'_> {
         checked
     }
 
+    /// The number of a place that is known.
+    pub fn known_site(&mut self, site: Site) -> Option<usize> {
+        site.known().map(|_| self.site(site))
+    }
+
     fn site(&mut self, site: Site) -> usize {
         // All sites compare equal, so they are told apart by their spans.
         let sites = &mut self.kernel.sites;

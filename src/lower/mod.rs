@@ -217,7 +217,7 @@ impl<'a> Lowering<'a> {
                 l.copy(&value, dest);
             }
             Exp::Lit(_) | Exp::Partial(..) | Exp::Reduce(..) => l.store_scalar(e, dest),
-            Exp::Op(_, args) => {
+            Exp::Op(_, args, _) => {
                 if l.is_scalar(e) {
                     l.store_scalar(e, dest)
                 } else {
@@ -264,7 +264,7 @@ impl<'a> Lowering<'a> {
                 l.add(&value, dest);
             }
             Exp::Lit(_) | Exp::Partial(..) | Exp::Reduce(..) => l.add_scalar(e, dest),
-            Exp::Op(_, args) => {
+            Exp::Op(_, args, _) => {
                 if l.is_scalar(e) {
                     l.add_scalar(e, dest)
                 } else {
@@ -342,7 +342,7 @@ impl<'a> Lowering<'a> {
                 Val::Scalar(value) => value,
                 Val::Array(_) | Val::Tuple(_) => panic!("lower: a scalar was expected"),
             },
-            Exp::Op(op, args) => l.operation(*op, args),
+            Exp::Op(op, args, site) => l.operation(*op, args, *site),
             Exp::Partial(op, k, args) => {
                 // A formula may use an operand several times.
                 let values: Vec<Expr> = args.iter().map(|a| l.value(a)).collect();
@@ -353,7 +353,7 @@ impl<'a> Lowering<'a> {
                 Some(value) => value.clone(),
                 None => l.sum_value(range, body),
             },
-            Exp::Reduce(kind, range, body) => l.reduction(*kind, range, body),
+            Exp::Reduce(kind, range, body, site) => l.reduction(*kind, range, body, *site),
             Exp::Guard(p, e) => l.guard_value(p, e),
             Exp::If(p, a, b) => l.if_value(p, a, b),
             Exp::Loop(iteration) => l.iteration_value(iteration),

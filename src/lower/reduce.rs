@@ -9,7 +9,7 @@
 use super::*;
 
 impl Lowering<'_> {
-    pub fn reduction(&mut self, kind: Reduction, range: &Range, body: &Exp) -> Expr {
+    pub fn reduction(&mut self, kind: Reduction, range: &Range, body: &Exp, site: Site) -> Expr {
         let Type::Scalar(scalar) = self.type_of(body) else { panic!("lower: reductions are of scalars") };
         let (op, combine) = match kind {
             Reduction::Prod => (Op::Mul, Combine::Mul),
@@ -17,8 +17,8 @@ impl Lowering<'_> {
             Reduction::Min => (Op::Min, Combine::Min),
             Reduction::Any => (Op::Or, Combine::Or),
             Reduction::All => (Op::And, Combine::And),
-            Reduction::ArgMax => return self.best_place(range, body, scalar, Op::Gt, kind),
-            Reduction::ArgMin => return self.best_place(range, body, scalar, Op::Lt, kind),
+            Reduction::ArgMax => return self.best_place(range, body, scalar, Op::Gt, kind, site),
+            Reduction::ArgMin => return self.best_place(range, body, scalar, Op::Lt, kind, site),
         };
         let result = self.kernel.fresh_local(name(kind), scalar);
         self.emit(Stmt::Var(result, Expr::Lit(kind.neutral(scalar))));
@@ -29,7 +29,7 @@ impl Lowering<'_> {
         Expr::Local(result)
     }
 
-    fn best_place(&mut self, range: &Range, body: &Exp, scalar: Scalar, better: Op, kind: Reduction) -> Expr {
+    fn best_place(&mut self, range: &Range, body: &Exp, scalar: Scalar, better: Op, kind: Reduction, site: Site) -> Expr {
         let lo = self.value(&range.lo);
         let lo = self.named("lo", lo);
         let hi = self.value(&range.hi);
@@ -39,7 +39,8 @@ impl Lowering<'_> {
             _ => false,
         };
         if !nonempty {
-            self.emit(Stmt::Check(Check::NotEmpty { lo: lo.clone(), hi: hi.clone(), what: kind }));
+            let site = self.known_site(site);
+            self.emit(Stmt::Check(Check::NotEmpty { lo: lo.clone(), hi: hi.clone(), what: kind, site }));
         }
         let best = self.kernel.fresh_local("best", scalar);
         let at = self.kernel.fresh_local("at", Scalar::I64);

@@ -3,16 +3,17 @@
 use super::*;
 
 impl Lowering<'_> {
-    pub fn operation(&mut self, op: Op, args: &[Exp]) -> Expr {
+    pub fn operation(&mut self, op: Op, args: &[Exp], site: Site) -> Expr {
         let values = args.iter().map(|a| self.value(a)).collect();
-        self.defined(op, args, values)
+        self.defined(op, args, values, site)
     }
 
     /// The operation on these values, checked to have one.
-    pub fn defined(&mut self, op: Op, args: &[Exp], mut values: Vec<Expr>) -> Expr {
+    pub fn defined(&mut self, op: Op, args: &[Exp], mut values: Vec<Expr>, site: Site) -> Expr {
         if self.can_fail(op, args, &values) {
             values = values.into_iter().map(|v| self.named("operand", v)).collect();
-            self.emit(Stmt::Check(Check::Defined(op, values.clone())));
+            let site = self.known_site(site);
+            self.emit(Stmt::Check(Check::Defined { op, args: values.clone(), site }));
         }
         Expr::Op(op, values)
     }
@@ -23,7 +24,8 @@ impl Lowering<'_> {
         if !op.can_fail(&kinds) {
             return false;
         }
-        let Some(second) = args.get(1).and_then(build::exp_size) else { return true };
+        let literal = |e: &Exp| if let Exp::Lit(lit) = e { lit.as_integer().map(Size::constant) } else { None };
+        let Some(second) = args.get(1).and_then(|e| literal(e).or_else(|| build::exp_size(e))) else { return true };
         let at_least = |least: i64| self.facts.prove_nonneg(&second.sub(&Size::constant(least)));
         let negative = || self.facts.prove_nonneg(&second.scale(-1).sub(&Size::constant(1)));
         match op {

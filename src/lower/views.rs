@@ -104,11 +104,11 @@ impl Lowering<'_> {
                 Some(Val::Scalar(value)) => value.clone(),
                 _ => panic!("lower: the size `{}` is not bound", self.vars.name(*v)),
             },
-            Exp::Op(op @ (Op::IDiv | Op::IMod), parts) => {
+            Exp::Op(op @ (Op::IDiv | Op::IMod), parts, site) => {
                 let values: Vec<Expr> = parts.iter().map(|a| self.size_value(a)).collect();
-                self.defined(*op, parts, values)
+                self.defined(*op, parts, values, *site)
             }
-            Exp::Op(op, args) => {
+            Exp::Op(op, args, _) => {
                 let mut args: Vec<Expr> = args.iter().map(|a| self.size_value(a)).collect();
                 match (op, args.len()) {
                     (Op::Add, 2) => {

@@ -77,7 +77,7 @@ fn one_place(cx: &mut Context, i: Var, core: Exp) -> Exp {
     let Exp::Guard(p, e) = *body else { return Exp::For(t, size, body) };
     let mut rest = conjuncts(&p);
     let solved = rest.iter().enumerate().find_map(|(k, c)| {
-        let Exp::Op(Op::Eq, sides) = c else { return None };
+        let Exp::Op(Op::Eq, sides, _) = c else { return None };
         let (sign, key) = linear(&exp_size(&sides[0])?.sub(&exp_size(&sides[1])?), t)?;
         let key = key.scale(-sign);
         (linear(&key, i).is_some() && cx.facts.in_range(&size_exp(&key), &size)).then_some((k, size_exp(&key)))

@@ -53,10 +53,10 @@ fn fuse_into(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, body:
 fn is_contraction(exp: &Exp) -> bool {
     match exp {
         Exp::For(_, _, body) => is_contraction(body),
-        Exp::Op(Op::Mul, args) => args.iter().any(is_contraction),
-        Exp::Op(Op::Neg, args) => is_contraction(&args[0]),
+        Exp::Op(Op::Mul, args, _) => args.iter().any(is_contraction),
+        Exp::Op(Op::Neg, args, _) => is_contraction(&args[0]),
         Exp::Sum(_, body) => match &**body {
-            Exp::Op(Op::Mul, args) => factors(args).iter().filter(|f| matches!(f, Exp::Index(..))).count() > 1,
+            Exp::Op(Op::Mul, args, _) => factors(args).iter().filter(|f| matches!(f, Exp::Index(..))).count() > 1,
             _ => false,
         },
         _ => false,
@@ -82,7 +82,7 @@ fn read_elementwise(exp: &Exp, v: Var, rank: usize, loops: &mut Vec<Var>) -> boo
     let mark = loops.len();
     match exp {
         Exp::For(i, _, _) => loops.push(*i),
-        Exp::Sum(range, _) | Exp::Reduce(_, range, _) => loops.push(range.index),
+        Exp::Sum(range, _) | Exp::Reduce(_, range, _, _) => loops.push(range.index),
         Exp::History(h) => loops.push(h.index),
         Exp::Loop(_) => return false,
         _ => {}
@@ -118,9 +118,9 @@ fn enter(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, exp: Exp,
             let body = if within(range.index, &range.lo, &range.hi, &body) { put(cx, vars, i, e, range.index, *body, done) } else { *body };
             Exp::Sum(range, Box::new(body))
         }
-        Exp::Reduce(kind, range, body) => {
+        Exp::Reduce(kind, range, body, site) => {
             let body = if within(range.index, &range.lo, &range.hi, &body) { put(cx, vars, i, e, range.index, *body, done) } else { *body };
-            Exp::Reduce(kind, range, Box::new(body))
+            Exp::Reduce(kind, range, Box::new(body), site)
         }
         Exp::History(mut h) => {
             if uses(&h.init, vars) == 0 && within(h.index, &i64(0), &size_exp(&h.size), &h.body) {

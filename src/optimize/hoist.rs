@@ -33,10 +33,10 @@ pub fn hoist(cx: &mut Context, exp: Exp) -> Exp {
             let body = take_invariant(cx, *body, &mut bound, &mut moved);
             Exp::Sum(range, Box::new(body))
         }
-        Exp::Reduce(kind, range, body) => {
+        Exp::Reduce(kind, range, body, site) => {
             bound.insert(range.index);
             let body = take_invariant(cx, *body, &mut bound, &mut moved);
-            Exp::Reduce(kind, range, Box::new(body))
+            Exp::Reduce(kind, range, Box::new(body), site)
         }
         Exp::History(mut h) => {
             bound.insert(h.index);
@@ -106,10 +106,10 @@ fn take_invariant(cx: &mut Context, exp: Exp, bound: &mut FxHashSet<Var>, moved:
             let body = take_invariant(cx, *body, bound, moved);
             Exp::Sum(range, Box::new(body))
         }
-        Exp::Reduce(kind, range, body) => {
+        Exp::Reduce(kind, range, body, site) => {
             bound.insert(range.index);
             let body = take_invariant(cx, *body, bound, moved);
-            Exp::Reduce(kind, range, Box::new(body))
+            Exp::Reduce(kind, range, Box::new(body), site)
         }
         Exp::History(mut h) => {
             h.init = take_invariant(cx, h.init, bound, moved);

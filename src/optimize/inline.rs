@@ -45,7 +45,8 @@ fn inline_exp(program: &mut Program, exp: Exp) -> Exp {
     for size in &callee.sizes {
         let value = bound.get(size).cloned().expect("every size is bound by an argument");
         // A size is a number of places: that of an axis `n - 1` is not -1 where `n` is 0.
-        let value = if value.as_var().is_some() || value.as_constant().is_some() { value } else { value.maximum(&Size::constant(0)) };
+        let exact = value.as_var().is_some() || value.as_constant().is_some() || !is_axis(program, id, *size);
+        let value = if exact { value } else { value.maximum(&Size::constant(0)) };
         with.insert(*size, size_exp(&value));
     }
     let mut bindings = vec![];

@@ -35,7 +35,7 @@ fn by_parts(cx: &mut Context, exp: Exp) -> Rewrite {
         loops.push((*j, size));
         rest = inner;
     }
-    let Exp::Op(Op::Add, parts) = rest else { return Err(exp) };
+    let Exp::Op(Op::Add, parts, _) = rest else { return Err(exp) };
     let pinned = |e: &Exp| matches!(e, Exp::Guard(p, _) if conjuncts(p).iter().any(|c| relates(c, range.index)));
     if loops.is_empty() || !parts.iter().any(pinned) {
         return Err(exp);
@@ -64,12 +64,12 @@ fn by_parts(cx: &mut Context, exp: Exp) -> Rewrite {
             traverse::copy(cx.vars, &Exp::Sum(range.clone(), Box::new(body)), &traverse::Substitution::default())
         })
         .collect();
-    Ok(Exp::Op(Op::Add, sums))
+    Ok(Exp::Op(Op::Add, sums, Site::default()))
 }
 
 /// Whether a condition is an equation that can be solved for the index.
 fn relates(condition: &Exp, i: Var) -> bool {
-    let Exp::Op(Op::Eq, sides) = condition else { return false };
+    let Exp::Op(Op::Eq, sides, _) = condition else { return false };
     match (exp_size(&sides[0]), exp_size(&sides[1])) {
         (Some(a), Some(b)) => linear(&a.sub(&b), i).is_some(),
         _ => false,
@@ -95,7 +95,7 @@ fn one_term(cx: &mut Context, exp: Exp) -> Rewrite {
 
 /// The one index for which an equation holds.
 fn solve(cx: &Context, condition: &Exp, i: Var) -> Option<Exp> {
-    let Exp::Op(Op::Eq, sides) = condition else { return None };
+    let Exp::Op(Op::Eq, sides, _) = condition else { return None };
     if let (Some(a), Some(b)) = (exp_size(&sides[0]), exp_size(&sides[1])) {
         let (sign, rest) = linear(&a.sub(&b), i)?;
         return Some(size_exp(&rest.scale(-sign))).filter(|e| total(cx, e));

@@ -58,9 +58,9 @@ fn repeated(cx: &mut Context, exp: Exp) -> Exp {
             let body = repeated_in_body(cx, *body);
             Exp::Sum(range, Box::new(body))
         }
-        Exp::Reduce(kind, range, body) => {
+        Exp::Reduce(kind, range, body, site) => {
             let body = repeated_in_body(cx, *body);
-            Exp::Reduce(kind, range, Box::new(body))
+            Exp::Reduce(kind, range, Box::new(body), site)
         }
         Exp::History(mut h) => {
             h.body = repeated_in_body(cx, h.body);
@@ -171,9 +171,9 @@ pub fn canonical(exp: &Exp) -> Exp {
                 range.index = rename(range.index, names);
                 Exp::Sum(range, body)
             }
-            Exp::Reduce(kind, mut range, body) => {
+            Exp::Reduce(kind, mut range, body, site) => {
                 range.index = rename(range.index, names);
-                Exp::Reduce(kind, range, body)
+                Exp::Reduce(kind, range, body, site)
             }
             Exp::History(mut h) => {
                 h.size = size(&h.size, names);

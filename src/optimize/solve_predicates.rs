@@ -76,7 +76,7 @@ enum Bound {
 
 /// A comparison of integers as: these are at least zero.
 fn at_least_zero(condition: &Exp) -> Vec<Size> {
-    let Exp::Op(op @ (Op::Ge | Op::Gt | Op::Le | Op::Lt | Op::Eq), sides) = condition else { return vec![] };
+    let Exp::Op(op @ (Op::Ge | Op::Gt | Op::Le | Op::Lt | Op::Eq), sides, _) = condition else { return vec![] };
     let Some((a, b)) = exp_size(&sides[0]).zip(exp_size(&sides[1])) else { return vec![] };
     let one = Size::constant(1);
     match op {

@@ -82,7 +82,7 @@ fn own_sums(cx: &mut Context, range: Range, body: Exp) -> Rewrite {
 /// One cheap operation on what costs nothing.
 fn is_light(cx: &Context, exp: &Exp) -> bool {
     match exp {
-        Exp::Op(Op::Add | Op::Sub | Op::Mul | Op::Neg, args) => {
+        Exp::Op(Op::Add | Op::Sub | Op::Mul | Op::Neg, args, _) => {
             matches!(type_of_exp(cx.vars, exp), Type::Scalar(_)) && args.iter().all(|a| costs_nothing(cx.vars, a))
         }
         _ => costs_nothing(cx.vars, exp),

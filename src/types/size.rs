@@ -228,6 +228,12 @@ impl Size {
             }
         }
     }
+    /// What makes this size equal to `value`, where it is `var` and something that does not mention it.
+    pub fn solve(&self, var: Var, value: &Size) -> Option<Size> {
+        let rest = self.sub(&Size::var(var));
+        (!rest.mentions(var)).then(|| value.sub(&rest))
+    }
+
     pub fn mentions(&self, var: Var) -> bool {
         self.terms.iter().flat_map(|(m, _)| m.iter()).any(|atom| match atom {
             Atom::Var(v) => *v == var,

@@ -196,7 +196,8 @@ impl Writer {
         let kind = self.random.pick(kinds);
         self.under("r", &size.clone(), |w, i| {
             let range = w.range(i, &size, depth - 1);
-            Exp::Reduce(kind, Box::new(range), Box::new(w.exp(of, depth - 1)))
+            let body = w.exp(of, depth - 1);
+            Exp::Reduce(kind, Box::new(range), Box::new(body), w.site())
         })
     }
 

@@ -17,10 +17,10 @@ use crate::ir::build::*;
 use crate::ir::facts::Facts;
 use crate::ir::*;
 
-pub fn forward(cx: &mut Forward, y: Var, kind: Reduction, range: Range, body: Exp, out: &mut Vec<Statement>) {
+pub fn forward(cx: &mut Forward, y: Var, kind: Reduction, range: Range, body: Exp, site: Site, out: &mut Vec<Statement>) {
     let (elements, size) = array_of(&cx.facts, &range, &body);
     let Some(elements_tan) = cx.tangent(&Exp::Var(elements)) else {
-        out.push((vec![y], Exp::Reduce(kind, Box::new(range), Box::new(body))));
+        out.push((vec![y], Exp::Reduce(kind, Box::new(range), Box::new(body), site)));
         return;
     };
     match kind {
@@ -113,7 +113,7 @@ fn extremum(vars: &mut Vars, y: Var, kind: Reduction, elements: Var, size: &Size
     let nothing = kind.neutral(element_scalar(vars, elements));
     let (k, i) = (vars.fresh("k", Type::I64), vars.fresh("i", Type::I64));
     let range = Range { index: i, lo: i64(0), hi: size_exp(size) };
-    let found = Exp::Reduce(place, Box::new(range), Box::new(index(elements, vec![Exp::Var(i)], Site::default())));
+    let found = Exp::Reduce(place, Box::new(range), Box::new(index(elements, vec![Exp::Var(i)], Site::default())), Site::default());
     out.push((vec![k], if_(some(size), found, i64(0))));
     let value = index(elements, vec![Exp::Var(k)], Site::default());
     out.push((vec![y], if_(some(size), value, Exp::Lit(nothing))));

@@ -13,7 +13,7 @@ use super::super::scope::Statement;
 use crate::ir::build::*;
 use crate::ir::*;
 
-pub fn forward(cx: &mut Forward, y: Var, op: Op, args: Vec<Exp>, out: &mut Vec<Statement>) {
+pub fn forward(cx: &mut Forward, y: Var, op: Op, args: Vec<Exp>, site: Site, out: &mut Vec<Statement>) {
     let on_arrays = !matches!(cx.vars.ty(y), Type::Scalar(_));
     let mut tangent: Option<Exp> = None;
     for (k, arg) in args.iter().enumerate() {
@@ -30,7 +30,7 @@ pub fn forward(cx: &mut Forward, y: Var, op: Op, args: Vec<Exp>, out: &mut Vec<S
             Some(t) => add(t, term),
         });
     }
-    out.push((vec![y], Exp::Op(op, args)));
+    out.push((vec![y], Exp::Op(op, args, site)));
     if let Some(t) = tangent {
         cx.bind_tangent(y, t, out);
     }

@@ -73,11 +73,11 @@ fn term_of(vars: &mut Vars, statements: &[Statement], result: &Exp, state: Var) 
             return None;
         }
         match statements[at].1.clone() {
-            Exp::Op(Op::Add, args) if args[0] == Exp::Var(state) => {
+            Exp::Op(Op::Add, args, _) if args[0] == Exp::Var(state) => {
                 statements.remove(at);
                 args[1].clone()
             }
-            Exp::Op(Op::Add, args) if args[1] == Exp::Var(state) => {
+            Exp::Op(Op::Add, args, _) if args[1] == Exp::Var(state) => {
                 statements.remove(at);
                 args[0].clone()
             }

@@ -33,7 +33,7 @@ pub fn unsaid(exp: &Exp) -> Option<Scalar> {
             s @ (Scalar::F32 | Scalar::I32) => Some(s),
             Scalar::F64 | Scalar::I64 | Scalar::Bool => None,
         },
-        Exp::Op(op, args) => match op {
+        Exp::Op(op, args, _) => match op {
             Op::Neg if matches!(args[0], Exp::Lit(lit) if !is_negative(lit)) => None,
             Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::And | Op::Or | Op::Not => None,
             op if op.is_conversion() => None,
@@ -41,7 +41,7 @@ pub fn unsaid(exp: &Exp) -> Option<Scalar> {
             _ => all(args),
         },
         Exp::For(_, _, body) | Exp::Sum(_, body) | Exp::Guard(_, body) | Exp::Let(_, _, body) => unsaid(body),
-        Exp::Reduce(kind, _, body) => match kind {
+        Exp::Reduce(kind, _, body, _) => match kind {
             Reduction::Prod | Reduction::Max | Reduction::Min => unsaid(body),
             Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => None,
         },

@@ -9,7 +9,7 @@ use crate::ir::*;
 
 pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
     match exp {
-        Exp::Op(op, args) => operation(cx, op, args),
+        Exp::Op(op, args, site) => operation(cx, op, args, site),
         Exp::If(p, a, b) => match *p {
             Exp::Lit(Lit::Bool(p)) => Ok(if p { *a } else { *b }),
             p if a == b => {
@@ -26,80 +26,84 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
     }
 }
 
-fn operation(cx: &mut Context, op: Op, args: Vec<Exp>) -> Rewrite {
+fn operation(cx: &mut Context, op: Op, args: Vec<Exp>, site: Site) -> Rewrite {
     if let Some(literals) = args.iter().map(|a| if let Exp::Lit(l) = a { Some(*l) } else { None }).collect::<Option<Vec<_>>>() {
         if let Ok(value) = op.eval(&literals) {
             return Ok(Exp::Lit(value));
         }
     }
-    let exp = Exp::Op(op, args);
-    let Exp::Op(_, args) = &exp else { unreachable!() };
+    let exp = Exp::Op(op, args, site);
+    let Exp::Op(_, args, _) = &exp else { unreachable!() };
     let integer = matches!(type_of_exp(cx.vars, &args[0]), Type::Scalar(Scalar::I64));
     if integer {
         return integers(cx, exp);
     }
-    let Exp::Op(op, args) = exp else { unreachable!() };
+    let Exp::Op(op, args, _) = exp else { unreachable!() };
     match (op, args.as_slice()) {
-        (Op::And | Op::Or | Op::Not | Op::Eq | Op::Ne, _) => logic(cx, op, args),
+        (Op::And | Op::Or | Op::Not | Op::Eq | Op::Ne, _) => logic(cx, op, args, site),
         (Op::Add, [a, b]) => match (a, b) {
             (a, z) | (z, a) if is_zero(z) => Ok(a.clone()),
-            (a, Exp::Op(Op::Neg, n)) if is_scalar(cx, a) => Ok(sub(a.clone(), n[0].clone())),
-            (Exp::Op(Op::Neg, n), b) if is_scalar(cx, b) => Ok(sub(b.clone(), n[0].clone())),
+            (a, Exp::Op(Op::Neg, n, _)) if is_scalar(cx, a) => Ok(sub(a.clone(), n[0].clone())),
+            (Exp::Op(Op::Neg, n, _), b) if is_scalar(cx, b) => Ok(sub(b.clone(), n[0].clone())),
             (a, b) if a == b && is_scalar(cx, a) => {
                 let scalar = type_of_exp(cx.vars, a).scalar().expect("a scalar");
                 Ok(mul(Exp::Lit(Lit::small(scalar, 2)), a.clone()))
             }
-            _ => Err(Exp::Op(op, args)),
+            _ => Err(Exp::Op(op, args, site)),
         },
         (Op::Sub, [a, b]) => match (a, b) {
             (a, z) if is_zero(z) => Ok(a.clone()),
             (z, b) if is_zero(z) => Ok(op1(Op::Neg, b.clone())),
-            (a, Exp::Op(Op::Neg, n)) => Ok(add(a.clone(), n[0].clone())),
-            _ => Err(Exp::Op(op, args)),
+            (a, Exp::Op(Op::Neg, n, _)) => Ok(add(a.clone(), n[0].clone())),
+            _ => Err(Exp::Op(op, args, site)),
         },
         (Op::Mul, [a, b]) => match (a, b) {
             (a, one) | (one, a) if is_small(one, 1) => Ok(a.clone()),
             (a, minus) | (minus, a) if is_small(minus, -1) => Ok(op1(Op::Neg, a.clone())),
-            (Exp::Op(Op::Neg, n), b) => Ok(op1(Op::Neg, mul(n[0].clone(), b.clone()))),
-            (a, Exp::Op(Op::Neg, n)) => Ok(op1(Op::Neg, mul(a.clone(), n[0].clone()))),
-            (Exp::Lit(c), Exp::Op(Op::Mul, inner)) => match &inner[0] {
+            (Exp::Op(Op::Neg, n, _), b) => Ok(op1(Op::Neg, mul(n[0].clone(), b.clone()))),
+            (a, Exp::Op(Op::Neg, n, _)) => Ok(op1(Op::Neg, mul(a.clone(), n[0].clone()))),
+            (Exp::Lit(c), Exp::Op(Op::Mul, inner, _)) => match &inner[0] {
                 Exp::Lit(d) => match Op::Mul.eval(&[*c, *d]) {
                     // Not where one factor alone overflows or vanishes, which the product need not do.
                     Ok(product) if is_normal(product) => Ok(mul(Exp::Lit(product), inner[1].clone())),
-                    _ => Err(Exp::Op(op, args)),
+                    _ => Err(Exp::Op(op, args, site)),
                 },
-                _ => Err(Exp::Op(op, args)),
+                _ => Err(Exp::Op(op, args, site)),
             },
             (a, c @ Exp::Lit(_)) if !matches!(a, Exp::Lit(_)) => Ok(mul(c.clone(), a.clone())),
             // A literal goes to the front of a product, where it meets others.
-            (a, Exp::Op(Op::Mul, inner)) if matches!(inner[0], Exp::Lit(_)) => Ok(mul(inner[0].clone(), mul(a.clone(), inner[1].clone()))),
-            (Exp::Op(Op::Mul, inner), b) if matches!(inner[0], Exp::Lit(_)) => Ok(mul(inner[0].clone(), mul(inner[1].clone(), b.clone()))),
-            _ => Err(Exp::Op(op, args)),
+            (a, Exp::Op(Op::Mul, inner, _)) if matches!(inner[0], Exp::Lit(_)) => {
+                Ok(mul(inner[0].clone(), mul(a.clone(), inner[1].clone())))
+            }
+            (Exp::Op(Op::Mul, inner, _), b) if matches!(inner[0], Exp::Lit(_)) => {
+                Ok(mul(inner[0].clone(), mul(inner[1].clone(), b.clone())))
+            }
+            _ => Err(Exp::Op(op, args, site)),
         },
         (Op::Div, [a, b]) => match (a, b) {
             (a, one) if is_small(one, 1) => Ok(a.clone()),
-            (Exp::Op(Op::Neg, n), b) => Ok(op1(Op::Neg, op2(Op::Div, n[0].clone(), b.clone()))),
-            _ => Err(Exp::Op(op, args)),
+            (Exp::Op(Op::Neg, n, _), b) => Ok(op1(Op::Neg, op2(Op::Div, n[0].clone(), b.clone()))),
+            _ => Err(Exp::Op(op, args, site)),
         },
-        (Op::Neg, [Exp::Op(inner, parts)]) => match (inner, parts.as_slice()) {
+        (Op::Neg, [Exp::Op(inner, parts, _)]) => match (inner, parts.as_slice()) {
             (Op::Neg, [a]) => Ok(a.clone()),
             (Op::Sub, [a, b]) => Ok(sub(b.clone(), a.clone())),
             (Op::Mul, [Exp::Lit(c), x]) => match Op::Neg.eval(&[*c]) {
                 Ok(minus) => Ok(mul(Exp::Lit(minus), x.clone())),
-                Err(_) => Err(Exp::Op(op, args)),
+                Err(_) => Err(Exp::Op(op, args, site)),
             },
-            _ => Err(Exp::Op(op, args)),
+            _ => Err(Exp::Op(op, args, site)),
         },
         (Op::Pow, [x, Exp::Lit(k)]) => match (k.as_integer(), type_of_exp(cx.vars, x)) {
             (Some(1), _) => Ok(x.clone()),
             (Some(0), Type::Scalar(s)) => Ok(Exp::Lit(Lit::one(s))),
-            _ => Err(Exp::Op(op, args)),
+            _ => Err(Exp::Op(op, args, site)),
         },
         (_, [x]) if op.is_conversion() => match unconverted(cx, op, x) {
             Some(same) => Ok(same),
-            None => Err(Exp::Op(op, args)),
+            None => Err(Exp::Op(op, args, site)),
         },
-        _ => Err(Exp::Op(op, args)),
+        _ => Err(Exp::Op(op, args, site)),
     }
 }
 
@@ -122,8 +126,8 @@ fn unconverted(cx: &Context, op: Op, x: &Exp) -> Option<Exp> {
     let is_target = |e: &Exp| matches!(type_of_exp(cx.vars, e), Type::Scalar(s) if Op::conversion(s) == Some(op));
     match x {
         x if is_target(x) => Some(x.clone()),
-        Exp::Op(Op::ToF64, inner) if matches!(op, Op::ToF32 | Op::ToI32) => inner.first().filter(|e| is_target(e)).cloned(),
-        Exp::Op(Op::ToI64, inner) if op == Op::ToI32 => inner.first().filter(|e| is_target(e)).cloned(),
+        Exp::Op(Op::ToF64, inner, _) if matches!(op, Op::ToF32 | Op::ToI32) => inner.first().filter(|e| is_target(e)).cloned(),
+        Exp::Op(Op::ToI64, inner, _) if op == Op::ToI32 => inner.first().filter(|e| is_target(e)).cloned(),
         _ => None,
     }
 }
@@ -138,12 +142,12 @@ fn integers(cx: &mut Context, exp: Exp) -> Rewrite {
         return Ok(bool(known));
     }
     if let Some(size) = exp_size(&exp) {
-        let normal = size_exp(&size);
+        let normal = placed(size_exp(&size), &exp);
         if normal != exp && normal.node_count() <= exp.node_count() {
             return Ok(normal);
         }
     }
-    let Exp::Op(op, args) = exp else { unreachable!() };
+    let Exp::Op(op, args, site) = exp else { unreachable!() };
     if let Some(simpler) = half_decided(cx, op, &args) {
         return Ok(simpler);
     }
@@ -157,7 +161,29 @@ fn integers(cx: &mut Context, exp: Exp) -> Rewrite {
             }
         }
     }
-    Err(Exp::Op(op, args))
+    Err(Exp::Op(op, args, site))
+}
+
+/// An expression made from another: where it divides, it does so at a place where the other does.
+fn placed(exp: Exp, from: &Exp) -> Exp {
+    fn place(exp: &Exp) -> Option<Site> {
+        let mut found = match exp {
+            Exp::Op(Op::IDiv | Op::IMod, _, site) => Some(*site).filter(|s| s.known().is_some()),
+            _ => None,
+        };
+        exp.for_each_child(&mut |e| found = found.or_else(|| place(e)));
+        found
+    }
+    fn put(exp: Exp, site: Site) -> Exp {
+        match exp.map_children(&mut |e| put(e, site)) {
+            Exp::Op(op @ (Op::IDiv | Op::IMod), args, _) => Exp::Op(op, args, site),
+            exp => exp,
+        }
+    }
+    match place(from) {
+        Some(site) => put(exp, site),
+        None => exp,
+    }
 }
 
 /// `max(a, b) <= c` is `b <= c` where `a <= c` is known, and so on: a comparison with an extreme is two.
@@ -177,13 +203,13 @@ fn half_decided(cx: &Context, op: Op, args: &[Exp]) -> Option<Exp> {
         }
     };
     match (left, right) {
-        (Exp::Op(extreme, parts), _) if *extreme == in_left => choose(parts, &|part| op2(op, part.clone(), right.clone())),
-        (_, Exp::Op(extreme, parts)) if *extreme == in_right => choose(parts, &|part| op2(op, left.clone(), part.clone())),
+        (Exp::Op(extreme, parts, _), _) if *extreme == in_left => choose(parts, &|part| op2(op, part.clone(), right.clone())),
+        (_, Exp::Op(extreme, parts, _)) if *extreme == in_right => choose(parts, &|part| op2(op, left.clone(), part.clone())),
         _ => None,
     }
 }
 
-fn logic(cx: &Context, op: Op, args: Vec<Exp>) -> Rewrite {
+fn logic(cx: &Context, op: Op, args: Vec<Exp>, site: Site) -> Rewrite {
     let yes = bool(true);
     let no = bool(false);
     match (op, args.as_slice()) {
@@ -192,7 +218,7 @@ fn logic(cx: &Context, op: Op, args: Vec<Exp>) -> Rewrite {
         (Op::And, [a, b]) if *a == no || *b == no => Ok(no),
         (Op::Or, [a, b]) if *a == yes || *b == yes => Ok(yes),
         (Op::And | Op::Or, [a, b]) if a == b => Ok(a.clone()),
-        (Op::Not, [Exp::Op(inner, parts)]) => {
+        (Op::Not, [Exp::Op(inner, parts, _)]) => {
             // NaN is neither below a number nor above it.
             let ordered = matches!(type_of_exp(cx.vars, &parts[0]), Type::Scalar(s) if s.is_integer());
             let opposite = match inner {
@@ -203,10 +229,10 @@ fn logic(cx: &Context, op: Op, args: Vec<Exp>) -> Rewrite {
                 Op::Le if ordered => Op::Gt,
                 Op::Gt if ordered => Op::Le,
                 Op::Ge if ordered => Op::Lt,
-                _ => return Err(Exp::Op(op, args)),
+                _ => return Err(Exp::Op(op, args, site)),
             };
-            Ok(Exp::Op(opposite, parts.clone()))
+            Ok(Exp::Op(opposite, parts.clone(), site))
         }
-        _ => Err(Exp::Op(op, args)),
+        _ => Err(Exp::Op(op, args, site)),
     }
 }

@@ -14,7 +14,7 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
         Exp::Index(array, keys, site) => read(cx, *array, keys, site),
         Exp::For(i, size, body) => generate(cx, i, size, *body),
         Exp::Sum(range, body) => sum_of(cx, *range, *body),
-        Exp::Op(op, args) => float_lets(cx, Exp::Op(op, args), &mut |cx, e| arrays_added(cx, e)),
+        Exp::Op(op, args, site) => float_lets(cx, Exp::Op(op, args, site), &mut |cx, e| arrays_added(cx, e)),
         Exp::Singleton(..) | Exp::Array(_) | Exp::Tuple(_) => float_lets(cx, exp, &mut |_, e| Err(e)),
         Exp::Let(vars, value, body) => match *value {
             // let x = (let y = a; b); c   is   let y = a; let x = b; c
@@ -55,8 +55,8 @@ fn read(cx: &mut Context, array: Exp, keys: Vec<Exp>, site: Site) -> Rewrite {
         Exp::Let(vars, value, body) => Ok(let_(vars, *value, index(*body, keys, site))),
         Exp::If(p, a, b) if keys.iter().all(|k| cheap(cx, k)) => Ok(if_(*p, index(*a, keys.clone(), site), index(*b, keys, site))),
         Exp::Guard(p, e) => Ok(guard(*p, index(*e, keys, site))),
-        Exp::Op(Op::Add, args) if keys.iter().all(|k| cheap(cx, k)) => {
-            Ok(Exp::Op(Op::Add, args.into_iter().map(|a| index(a, keys.clone(), site)).collect()))
+        Exp::Op(Op::Add, args, _) if keys.iter().all(|k| cheap(cx, k)) => {
+            Ok(Exp::Op(Op::Add, args.into_iter().map(|a| index(a, keys.clone(), site)).collect(), Site::default()))
         }
         Exp::Array(items) => match keys[0] {
             Exp::Lit(Lit::I64(k)) if (0..items.len() as i64).contains(&k) => {
@@ -111,7 +111,7 @@ fn checks(cx: &Context, i: Var, size: &Size, body: &Exp) -> bool {
                 || keys.iter().any(|k| checks(cx, i, size, k))
                 || checks(cx, i, size, array)
         }
-        Exp::Op(_, args) => args.iter().any(|a| checks(cx, i, size, a)),
+        Exp::Op(_, args, _) => args.iter().any(|a| checks(cx, i, size, a)),
         _ => false,
     }
 }
@@ -174,7 +174,7 @@ fn singletons_solve(facts: &mut Facts, exp: &Exp, indices: &mut Vec<Var>, bound:
             solves
         }
         Exp::If(_, a, b) => singletons_solve(facts, a, indices, bound) && singletons_solve(facts, b, indices, bound),
-        Exp::Op(_, args) => args.iter().all(|a| singletons_solve(facts, a, indices, bound)),
+        Exp::Op(_, args, _) => args.iter().all(|a| singletons_solve(facts, a, indices, bound)),
         Exp::Var(_) | Exp::Lit(_) | Exp::Index(..) | Exp::Partial(..) | Exp::Reduce(..) | Exp::Array(_) | Exp::Tuple(_) => true,
     }
 }
@@ -236,10 +236,10 @@ fn sum_of(cx: &mut Context, range: Range, body: Exp) -> Rewrite {
     let i = range.index;
     let float = matches!(type_of_exp(cx.vars, &body), Type::Scalar(s) if s.is_float());
     match body {
-        Exp::Op(Op::Neg, args) if float => {
+        Exp::Op(Op::Neg, args, _) if float => {
             Ok(op1(Op::Neg, Exp::Sum(Box::new(range), Box::new(args.into_iter().next().expect("one operand")))))
         }
-        Exp::Op(Op::Mul, ref args) if float => {
+        Exp::Op(Op::Mul, ref args, _) if float => {
             let (outer, inner): (Vec<Exp>, Vec<Exp>) = factors(args).into_iter().partition(|f| !f.mentions(i) && total(cx, f));
             if outer.is_empty() || inner.is_empty() {
                 return Err(Exp::Sum(Box::new(range), Box::new(body)));
@@ -248,7 +248,7 @@ fn sum_of(cx: &mut Context, range: Range, body: Exp) -> Rewrite {
             Ok(mul(product(outer), Exp::Sum(Box::new(range), Box::new(product(inner)))))
         }
         // Arrays added place by place: each may take its own way.
-        Exp::Op(Op::Add, args) if !float && args.iter().any(has_singleton) => {
+        Exp::Op(Op::Add, args, _) if !float && args.iter().any(has_singleton) => {
             let sums = args
                 .into_iter()
                 .map(|a| {
@@ -256,7 +256,7 @@ fn sum_of(cx: &mut Context, range: Range, body: Exp) -> Rewrite {
                     traverse::copy(cx.vars, &one, &Substitution::default())
                 })
                 .collect();
-            Ok(Exp::Op(Op::Add, sums))
+            Ok(Exp::Op(Op::Add, sums, Site::default()))
         }
         body => Err(Exp::Sum(Box::new(range), Box::new(body))),
     }
@@ -265,7 +265,7 @@ fn sum_of(cx: &mut Context, range: Range, body: Exp) -> Rewrite {
 pub fn factors(args: &[Exp]) -> Vec<Exp> {
     args.iter()
         .flat_map(|a| match a {
-            Exp::Op(Op::Mul, inner) => factors(inner),
+            Exp::Op(Op::Mul, inner, _) => factors(inner),
             a => vec![a.clone()],
         })
         .collect()
@@ -274,7 +274,7 @@ pub fn factors(args: &[Exp]) -> Vec<Exp> {
 pub fn has_singleton(exp: &Exp) -> bool {
     match exp {
         Exp::Singleton(..) => true,
-        Exp::Op(_, args) => args.iter().any(has_singleton),
+        Exp::Op(_, args, _) => args.iter().any(has_singleton),
         Exp::Sum(_, e) | Exp::Guard(_, e) | Exp::For(_, _, e) | Exp::Let(_, _, e) => has_singleton(e),
         Exp::If(_, a, b) => has_singleton(a) || has_singleton(b),
         _ => false,
@@ -296,7 +296,7 @@ pub fn total_with(vars: &Vars, facts: &Facts, exp: &Exp) -> bool {
         Exp::Singleton(places, value, _) => {
             places.iter().all(|(k, s)| facts.in_range(k, s) && total_with(vars, facts, k)) && total_with(vars, facts, value)
         }
-        Exp::Op(op, args) => !may_fail(vars, *op, args) && args.iter().all(|a| total_with(vars, facts, a)),
+        Exp::Op(op, args, _) => !may_fail(vars, *op, args) && args.iter().all(|a| total_with(vars, facts, a)),
         Exp::Update(array, keys, value, _) => {
             let ty = type_of_exp(vars, array);
             keys.iter().zip(ty.shape()).all(|(k, s)| facts.in_range(k, s))
@@ -321,7 +321,7 @@ pub fn total_with(vars: &Vars, facts: &Facts, exp: &Exp) -> bool {
 
 /// `for i. a` + `for j. b`   is   `for i. a + b`; a variable or read takes part through its elements.
 fn arrays_added(cx: &mut Context, exp: Exp) -> Rewrite {
-    let Exp::Op(Op::Add, args) = &exp else { return Err(exp) };
+    let Exp::Op(Op::Add, args, _) = &exp else { return Err(exp) };
     let [a, b] = args.as_slice() else { return Err(exp) };
     // {k -> a} + {k -> b}   is   {k -> a + b}
     if let (Exp::Singleton(k, a, site), Exp::Singleton(l, b, _)) = (a, b) {
@@ -356,7 +356,7 @@ fn scatters(exp: &Exp) -> bool {
     match exp {
         Exp::Singleton(..) => true,
         Exp::For(_, _, body) | Exp::Sum(_, body) | Exp::Guard(_, body) | Exp::Let(_, _, body) => scatters(body),
-        Exp::Op(Op::Add, args) => args.iter().all(scatters),
+        Exp::Op(Op::Add, args, _) => args.iter().all(scatters),
         _ => false,
     }
 }

@@ -12,7 +12,7 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
         Exp::Guard(p, e) => guard_of(cx, *p, *e),
         Exp::If(p, a, b) if is_zero(&b) => Ok(guard(*p, *a)),
         Exp::If(p, a, b) if is_zero(&a) => Ok(guard(op1(Op::Not, *p), *b)),
-        Exp::Op(op, args) => product(cx, op, args),
+        Exp::Op(op, args, site) => product(cx, op, args, site),
         // A loop that never runs must not gain an error from the condition.
         Exp::Sum(range, body) => match *body {
             Exp::Guard(p, e) if !p.mentions(range.index) && total(cx, &p) => Ok(guard(*p, Exp::Sum(range, e))),
@@ -51,7 +51,7 @@ fn guard_of(cx: &mut Context, p: Exp, e: Exp) -> Rewrite {
         }
         e => {
             // Parts of a conjunction that are known fall away.
-            if let Exp::Op(Op::And, _) = &p {
+            if let Exp::Op(Op::And, _, _) = &p {
                 let conditions = conjuncts(&p);
                 let left: Vec<Exp> = conditions.iter().filter(|c| cx.facts.decide(cx.vars, c) != Some(true)).cloned().collect();
                 if left.len() < conditions.len() {
@@ -69,7 +69,7 @@ fn guard_of(cx: &mut Context, p: Exp, e: Exp) -> Rewrite {
 /// The parts of a conjunction.
 pub fn conjuncts(p: &Exp) -> Vec<Exp> {
     match p {
-        Exp::Op(Op::And, parts) => parts.iter().flat_map(conjuncts).collect(),
+        Exp::Op(Op::And, parts, _) => parts.iter().flat_map(conjuncts).collect(),
         p => vec![p.clone()],
     }
 }
@@ -81,7 +81,7 @@ pub fn conjunction(parts: Vec<Exp>) -> Option<Exp> {
 pub fn never_fails(cx: &Context, p: &Exp) -> bool {
     match p {
         Exp::Var(_) | Exp::Lit(_) => true,
-        Exp::Op(op, args) => !may_fail(cx.vars, *op, args) && args.iter().all(|a| never_fails(cx, a)),
+        Exp::Op(op, args, _) => !may_fail(cx.vars, *op, args) && args.iter().all(|a| never_fails(cx, a)),
         Exp::If(p, a, b) => never_fails(cx, p) && never_fails(cx, a) && never_fails(cx, b),
         _ => false,
     }
@@ -94,18 +94,18 @@ pub fn may_fail(vars: &Vars, op: Op, args: &[Exp]) -> bool {
     kinds.len() == args.len() && op.can_fail(&kinds) && !divides_by_constant
 }
 
-fn product(cx: &mut Context, op: Op, args: Vec<Exp>) -> Rewrite {
+fn product(cx: &mut Context, op: Op, args: Vec<Exp>, site: Site) -> Rewrite {
     let is_guard = |e: &Exp| matches!(e, Exp::Guard(..));
     match (op, args.as_slice()) {
         (Op::Mul, [a, b]) if is_guard(a) || is_guard(b) => {}
         (Op::Div | Op::Neg, [a, ..]) if is_guard(a) => {}
         (Op::Add, [Exp::Guard(p, a), Exp::Guard(q, b)]) if p == q => return Ok(guard((**p).clone(), add((**a).clone(), (**b).clone()))),
         (Op::Sub, [Exp::Guard(p, a), Exp::Guard(q, b)]) if p == q => return Ok(guard((**p).clone(), sub((**a).clone(), (**b).clone()))),
-        _ => return Err(Exp::Op(op, args)),
+        _ => return Err(Exp::Op(op, args, site)),
     }
     let float = args.iter().all(|a| matches!(type_of_exp(cx.vars, a), Type::Scalar(s) if s.is_float()));
     if !float {
-        return Err(Exp::Op(op, args));
+        return Err(Exp::Op(op, args, site));
     }
     let mut conditions = vec![];
     let mut args = args;
@@ -116,5 +116,5 @@ fn product(cx: &mut Context, op: Op, args: Vec<Exp>) -> Rewrite {
             *arg = (**e).clone();
         }
     }
-    Ok(conditions.into_iter().rev().fold(Exp::Op(op, args), |e, p| guard(p, e)))
+    Ok(conditions.into_iter().rev().fold(Exp::Op(op, args, site), |e, p| guard(p, e)))
 }

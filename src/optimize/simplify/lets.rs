@@ -64,7 +64,7 @@ fn find_uses(exp: &Exp, depth: usize, bound_at: &mut FxHashMap<Var, usize>, uses
             find_uses(body, depth, bound_at, uses);
         }
         Exp::For(_, _, body) => find_uses(body, depth + 1, bound_at, uses),
-        Exp::Sum(range, body) | Exp::Reduce(_, range, body) => {
+        Exp::Sum(range, body) | Exp::Reduce(_, range, body, _) => {
             find_uses(&range.lo, depth, bound_at, uses);
             find_uses(&range.hi, depth, bound_at, uses);
             find_uses(body, depth + 1, bound_at, uses);
@@ -226,7 +226,7 @@ fn is_view(cx: &Context, exp: &Exp) -> bool {
 fn is_read(exp: &Exp) -> bool {
     match exp {
         Exp::Index(..) => true,
-        Exp::Op(Op::Neg, args) => is_read(&args[0]),
+        Exp::Op(Op::Neg, args, _) => is_read(&args[0]),
         _ => false,
     }
 }

@@ -39,9 +39,9 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
             }
             array => Err(Exp::Index(Box::new(array), keys, site)),
         },
-        Exp::Op(Op::Add, args) => match args.as_slice() {
+        Exp::Op(Op::Add, args, site) => match args.as_slice() {
             [Exp::Tuple(a), Exp::Tuple(b)] => Ok(Exp::Tuple(a.iter().zip(b).map(|(a, b)| add(a.clone(), b.clone())).collect())),
-            _ => Err(Exp::Op(Op::Add, args)),
+            _ => Err(Exp::Op(Op::Add, args, site)),
         },
         exp => Err(exp),
     }
