@@ -125,6 +125,33 @@ fn derivatives_are_keyed_by_parameter() {
 }
 
 #[test]
+fn generic_functions_take_the_types_of_their_data() {
+    let f = Folder::with(
+        "def total(x: [n]T) -> T = sum i. x[i]\n\
+         def either(x: [n]T) -> T = reduce((or), false, x)\n\
+         def firsts(x: [n]T, y: [m]U) -> (T, U) = (x[0], y[0])\n\
+         def applied(f: f64 -> f64, x: f64) -> f64 = f(x)\n",
+    );
+    let large = Array::new(vec![2], Data::I64(vec![1 << 60, 1]));
+    let single = Array::new(vec![1], Data::F32(vec![0.1]));
+    let truth = Array::new(vec![2], Data::Bool(vec![false, true]));
+    write_file(&f.path("d.npz"), [("x", &large), ("y", &single), ("p", &truth)]).unwrap();
+    let run = |args: &[&str]| f.run(&[args, &["--json"]].concat()).json();
+    // A float would lose the last digit.
+    assert_eq!(run(&["run", "p.iv", "total", "--data", "d.npz"]), json!((1i64 << 60) + 1));
+    assert_eq!(run(&["run", "p.iv", "total", "x=@d.npz:x"]), json!((1i64 << 60) + 1));
+    assert_eq!(run(&["run", "p.iv", "total", "x=[1,2]"]), json!(3.0));
+    assert_eq!(run(&["run", "p.iv", "total", "x=[1.5,2]"]), json!(3.5));
+    assert_eq!(run(&["run", "p.iv", "either", "x=[true,false]"]), json!(true));
+    assert_eq!(run(&["run", "p.iv", "either", "x=@d.npz:p"]), json!(true));
+    assert_eq!(run(&["run", "p.iv", "firsts", "x=[true]", "y=[2]"]), json!([true, 2.0]));
+    assert_eq!(f.run(&["run", "p.iv", "firsts", "--data", "d.npz"]).out, "(1152921504606846976, 0.1)\n");
+    assert_eq!(run(&["grad", "p.iv", "total", "--data", "d.npz"]), json!({"x": [1.0, 1.0]}));
+    f.run(&["run", "p.iv", "total", "x=[true]"]).fails(&["argument `x`: expected f64, got true"]);
+    f.run(&["run", "p.iv", "applied", "x=1"]).fails(&["`applied` takes functions"]);
+}
+
+#[test]
 fn data_files_and_archives() {
     let f = Folder::with(PROGRAM);
     let k = Array::new(vec![], Data::I64(vec![3]));

@@ -39,6 +39,7 @@ mod templates;
 mod type_names;
 
 pub use derive::{DerivativeKind, derive, float_params};
+pub use templates::generic_parameters;
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::build::lets;
@@ -55,9 +56,14 @@ const STACK_BYTES: usize = 256 << 20;
 
 /// The program and what is wrong with it. The program may be used only if no diagnostic is an error.
 pub fn check(module: &ast::Module) -> (Program, Vec<Diagnostic>) {
+    check_at(module, None)
+}
+
+/// The same, where the function of a generic definition's name has these types of elements.
+pub fn check_at(module: &ast::Module, at: Option<(&str, &[Scalar])>) -> (Program, Vec<Diagnostic>) {
     // The walk recurses as deep as the tree is high, which the caller's stack may be too small for.
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || walk(module));
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || walk(module, at));
         match thread.expect("a thread can be started").join() {
             Ok(checked) => checked,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -65,8 +71,9 @@ pub fn check(module: &ast::Module) -> (Program, Vec<Diagnostic>) {
     })
 }
 
-fn walk(module: &ast::Module) -> (Program, Vec<Diagnostic>) {
+fn walk(module: &ast::Module, at: Option<(&str, &[Scalar])>) -> (Program, Vec<Diagnostic>) {
     let mut checker = Checker::new(module);
+    checker.chosen = at.and_then(|(name, types)| Some((*checker.functions.get(name)?, types.to_vec())));
     checker.declare_types();
     let order = checker.order();
     for k in 0..module.definitions.len() {
@@ -109,6 +116,8 @@ struct Checker<'a> {
     origins: FxHashMap<FunctionId, usize>,
     /// Functions that were closed over: how messages call them, and where they stand.
     lifted: FxHashMap<FunctionId, (String, Span)>,
+    /// The types that one generic definition is wanted at.
+    chosen: Option<(usize, Vec<Scalar>)>,
     /// Generic definitions at scalar types.
     instances: FxHashMap<(usize, Vec<Scalar>), FunctionId>,
     /// Definitions that call themselves, in the end.
@@ -159,6 +168,7 @@ impl<'a> Checker<'a> {
             callees: vec![],
             origins: FxHashMap::default(),
             lifted: FxHashMap::default(),
+            chosen: None,
             instances: FxHashMap::default(),
             recursive: FxHashSet::default(),
             broken_templates: FxHashSet::default(),

@@ -15,7 +15,7 @@ use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::build::size_exp;
 use crate::ir::{Body, Exp, Function, FunctionId, Scalar, Size, Type, Var};
-use crate::syntax::ast::{Definition, Name, Pattern, TypeExp, TypeKind};
+use crate::syntax::ast::{Definition, Module, Name, Pattern, TypeExp, TypeKind};
 use rustc_hash::FxHashMap;
 
 /// What a definition is to its callers.
@@ -42,14 +42,15 @@ impl<'a> Checker<'a> {
             Callee::Template
         } else {
             let variables = self.variables_of(definition);
-            let id = self.header(k, definition.name.text.clone(), all_at(&variables, USUAL[0]));
+            let scalars = self.own_types(k, variables.len());
+            let id = self.header(k, definition.name.text.clone(), at(&variables, &scalars));
             if self.recursive.contains(&k) && definition.result.is_none() {
                 self.unknown_results.insert(id);
             }
             if variables.is_empty() {
                 Callee::Function(id)
             } else {
-                self.instances.insert((k, vec![USUAL[0]; variables.len()]), id);
+                self.instances.insert((k, scalars), id);
                 Callee::Generic(id)
             }
         };
@@ -74,14 +75,18 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The type variables of a definition, in order: upper-case names in the types of its parameters that no type has. One
-    /// that is like that of a type is a misspelt type, and is reported as such.
     fn variables_of<'d>(&self, definition: &'d Definition) -> Vec<&'d str> {
-        let mut names = vec![];
-        definition.params.iter().for_each(|p| upper_case_names(&p.ty, &mut names));
-        let misspelt = |name: &str| closest(name, self.types.keys().copied()).is_some();
-        names.retain(|name| !self.types.contains_key(name) && !self.broken_types.contains(*name) && !misspelt(name));
+        let mut names = type_variables(self.module, definition);
+        names.retain(|name| !self.broken_types.contains(*name));
         names
+    }
+
+    /// The types at which a generic definition has its own name, unless they do not fit.
+    fn own_types(&self, k: usize, variables: usize) -> Vec<Scalar> {
+        match &self.chosen {
+            Some((chosen, scalars)) if *chosen == k && scalars.len() == variables => scalars.clone(),
+            _ => vec![USUAL[0]; variables],
+        }
     }
 
     /// Finds the first of the usual types that the definition can be checked at.
@@ -91,14 +96,16 @@ impl<'a> Checker<'a> {
         let before = self.diagnostics.clone();
         let errors = self.error_count();
         let declared = self.program.function(id).clone();
-        self.body(k, id, all_at(&variables, USUAL[0]));
-        if self.error_count() == errors || self.broken.contains(&id) {
+        let own = self.own_types(k, variables.len());
+        self.body(k, id, at(&variables, &own));
+        let chosen = self.chosen.as_ref().is_some_and(|(c, _)| *c == k);
+        if self.error_count() == errors || self.broken.contains(&id) || chosen {
             return;
         }
         let first = std::mem::replace(&mut self.diagnostics, before.clone());
         for scalar in &USUAL[1..] {
             let made = self.program.functions.len();
-            let types = all_at(&variables, *scalar);
+            let types = at(&variables, &vec![*scalar; variables.len()]);
             let other = self.header(k, definition.name.text.clone(), types.clone());
             self.body(k, other, types);
             let fits = self.error_count() == errors && !self.unknown_results.contains(&other);
@@ -107,7 +114,7 @@ impl<'a> Checker<'a> {
                 self.forget(made);
                 self.program.functions[id.0 as usize] = function;
                 self.unknown_results.remove(&id);
-                self.instances.remove(&(k, vec![USUAL[0]; variables.len()]));
+                self.instances.remove(&(k, own));
                 self.instances.insert((k, vec![*scalar; variables.len()]), id);
                 return;
             }
@@ -137,7 +144,7 @@ impl<'a> Checker<'a> {
         let made = self.program.functions.len();
         let errors = self.error_count();
         let variables = self.variables_of(definition);
-        let types = all_at(&variables, USUAL[0]);
+        let types = at(&variables, &vec![USUAL[0]; variables.len()]);
         let checked = self.aside(types, |c| {
             let header = c.parameters(definition);
             for (param, var) in definition.params.iter().zip(&header.params) {
@@ -257,7 +264,7 @@ impl<'a> Checker<'a> {
         let spelled: Vec<String> = variables.iter().zip(&key.1).map(|(v, s)| format!("`{v}` = `{}`", s.name())).collect();
         let errors = self.error_count();
         self.applications.push(Application { span, text: format!("called here with {}", spelled.join(", ")) });
-        let types: FxHashMap<String, Type> = variables.iter().zip(&key.1).map(|(v, s)| (v.to_string(), Type::Scalar(*s))).collect();
+        let types = at(&variables, &key.1);
         let id = self.header(k, name, types.clone());
         self.instances.insert(key, id);
         self.body(k, id, types);
@@ -432,6 +439,25 @@ struct Parameter<'p> {
     variables: &'p [&'p str],
 }
 
+/// The type variables of a definition, in order: upper-case names in the types of its parameters that no type has. One
+/// that is like the name of a type is a misspelt type, and is reported as such.
+fn type_variables<'d>(module: &Module, definition: &'d Definition) -> Vec<&'d str> {
+    let mut names = vec![];
+    definition.params.iter().for_each(|p| upper_case_names(&p.ty, &mut names));
+    let types = || module.types.iter().map(|t| t.name.text.as_str());
+    names.retain(|name| types().all(|t| t != *name) && closest(name, types()).is_none());
+    names
+}
+
+/// The parameters whose types mention each type variable of a definition.
+pub fn generic_parameters(module: &Module, definition: &Definition) -> Vec<Vec<String>> {
+    let of = |variable: &str| {
+        let params = definition.params.iter().filter(|p| mentions(&p.ty, variable));
+        params.map(|p| p.name.text.clone()).collect()
+    };
+    type_variables(module, definition).into_iter().map(of).collect()
+}
+
 /// The upper-case names of types in a type, each once.
 fn upper_case_names<'d>(ty: &'d TypeExp, out: &mut Vec<&'d str>) {
     match &ty.kind {
@@ -482,8 +508,9 @@ fn bind_variables(written: &TypeExp, ty: &Type, variables: &[&str], types: &mut 
     }
 }
 
-fn all_at(variables: &[&str], scalar: Scalar) -> FxHashMap<String, Type> {
-    variables.iter().map(|v| (v.to_string(), Type::Scalar(scalar))).collect()
+/// What variables stand for.
+fn at(variables: &[&str], scalars: &[Scalar]) -> FxHashMap<String, Type> {
+    variables.iter().zip(scalars).map(|(v, s)| (v.to_string(), Type::Scalar(*s))).collect()
 }
 
 /// Where a definition's parameters stand.

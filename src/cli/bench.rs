@@ -3,20 +3,18 @@
 use super::derivative::{Derivative, wrt_positions};
 use super::execute::{Executable, threads};
 use super::failure::Failure;
-use super::inputs::Given;
 use super::options::{Bench, Kind, Target};
 use super::output;
 use super::progress::Progress;
-use super::source::Source;
+use super::source::{Called, Purpose, Source};
 use iverson::value::Value;
 use serde_json::json;
 use std::io::Write;
 use std::time::Instant;
 
 pub fn bench(options: &Bench) -> Result<(), Failure> {
-    let (mut source, of) = Source::subject(&options.subject)?;
-    let mut given = Given::new(&options.inputs, &source.program, of)?;
-    let (mut values, sizes) = given.arguments(&source.program, of)?;
+    let purpose = if options.derivative.is_some() { Purpose::Derivative } else { Purpose::Value };
+    let Called { mut source, id: of, mut given, mut values, sizes } = Source::called(&options.subject, &options.inputs, purpose)?;
     let mut id = of;
     if let Some(kind) = options.derivative {
         let wrt = wrt_positions(&source, of, &options.wrt)?;

@@ -10,11 +10,10 @@
 use super::derivative::{Derivative, random, tangent_type, wrt_positions};
 use super::execute::Executable;
 use super::failure::Failure;
-use super::inputs::Given;
 use super::options::{CheckGrad, Kind};
 use super::output;
 use super::progress::Progress;
-use super::source::Source;
+use super::source::{Called, Purpose, Source};
 use iverson::ir::Type;
 use iverson::ir::widen::{has_f32, widen};
 use iverson::value::tree::Random;
@@ -32,9 +31,8 @@ const DOUBLE: Tolerances = Tolerances { error: 1e-5, duality: 1e-9 };
 const SINGLE: Tolerances = Tolerances { error: 1e-3, duality: 1e-4 };
 
 pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
-    let (mut source, of) = Source::subject(&options.subject)?;
+    let Called { mut source, id: of, mut values, sizes, .. } = Source::called(&options.subject, &options.inputs, Purpose::Derivative)?;
     let wrt = wrt_positions(&source, of, &options.wrt)?;
-    let (mut values, sizes) = Given::new(&options.inputs, &source.program, of)?.arguments(&source.program, of)?;
     let reverse = Derivative::new(&mut source, of, Kind::Vjp, wrt.clone())?;
     let forward = Derivative::new(&mut source, of, Kind::Jvp, wrt.clone())?;
 

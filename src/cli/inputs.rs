@@ -4,7 +4,7 @@ use super::failure::Failure;
 use super::options::Inputs;
 use super::source::quoted;
 use iverson::bind::{self, Sizes, nearest};
-use iverson::ir::{FunctionId, Program, Type, Var};
+use iverson::ir::{FunctionId, Program, Scalar, Type, Var};
 use iverson::value::data::DataFile;
 use iverson::value::tree::{Tree, Wanted};
 use iverson::value::{Error, Value, literal};
@@ -28,6 +28,15 @@ impl Given {
         }
         let files = inputs.data.iter().map(|path| DataFile::open(path)).collect::<Result<_, _>>()?;
         Ok(Given { arguments, files })
+    }
+
+    /// The type of the elements of a value that is stored with one.
+    pub fn element_type(&mut self, name: &str) -> Option<Scalar> {
+        match self.arguments.iter().find(|(n, _)| n == name) {
+            Some((_, Tree::Array(array))) => Some(array.scalar()),
+            Some(_) => None,
+            None => self.files.iter_mut().find_map(|file| file.element_type(name)),
+        }
     }
 
     /// Values for all parameters, and the sizes they give.

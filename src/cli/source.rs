@@ -1,17 +1,18 @@
 //! A program's file: read and checked, together with what it uses of the library.
 
 use super::failure::{Failure, draw};
-use super::options::Subject;
+use super::inputs::Given;
+use super::options::{Inputs, Subject};
 use super::output;
 use super::progress::Progress;
-use iverson::bind::nearest;
+use iverson::bind::{Sizes, nearest};
 use iverson::diagnostic::Sources;
-use iverson::ir::{FunctionId, Program};
+use iverson::ir::{FunctionId, Program, Scalar};
 use iverson::library;
-use iverson::load::load;
+use iverson::load::load_at;
 use iverson::runtime;
-use iverson::value::Error;
 use iverson::value::npy::reason;
+use iverson::value::{Error, Value};
 use std::io::Write;
 use std::path::Path;
 
@@ -24,6 +25,8 @@ pub struct Source {
     pub templates: Vec<String>,
     /// How many definitions the file has.
     pub definitions: usize,
+    /// The generic definitions, with the parameters that mention each of their type variables.
+    generic: Vec<(String, Vec<Vec<String>>)>,
 }
 
 /// When the warnings about a text are printed.
@@ -36,10 +39,10 @@ enum Warnings {
 
 impl Source {
     /// A file with definitions of the library that it need not use. Prints warnings; errors are the failure.
-    fn load(path: &Path, wanted: &[&str], warnings: Warnings) -> Result<Source, Failure> {
+    fn load(path: &Path, wanted: &[&str], at: Option<(&str, &[Scalar])>, warnings: Warnings) -> Result<Source, Failure> {
         let text = read_text(path)?;
         let progress = Progress::new("checking");
-        let loaded = load(&path.display().to_string(), &text, wanted);
+        let loaded = load_at(&path.display().to_string(), &text, wanted, at);
         drop(progress);
         match (loaded.has_errors(), loaded.program) {
             (false, Some(program)) => {
@@ -52,6 +55,7 @@ impl Source {
                     defined: loaded.defined,
                     templates: loaded.templates,
                     definitions: loaded.definitions,
+                    generic: loaded.generic,
                 })
             }
             _ => Err(Failure::diagnostics(&loaded.diagnostics, &loaded.sources)),
@@ -64,10 +68,38 @@ impl Source {
         Ok((source, ids[0]))
     }
 
+    /// The file and the function of a command, with the values that it is given. A generic function is taken at the types
+    /// of elements that files have, else at the first that the values fit; to be differentiated, at floats.
+    pub fn called(subject: &Subject, inputs: &Inputs, purpose: Purpose) -> Result<Called, Failure> {
+        let (source, id) = Source::subject(subject)?;
+        let generic = source.generic.iter().find(|(name, _)| *name == subject.function).map(|(_, variables)| variables.clone());
+        let Some(variables) = generic else { return Called::new(source, id, inputs) };
+        let mut given = Given::new(inputs, &source.program, id)?;
+        let typed: Vec<Option<Scalar>> = variables.iter().map(|params| params.iter().find_map(|p| given.element_type(p))).collect();
+        let typed: Vec<Option<Scalar>> = match purpose {
+            Purpose::Value => typed,
+            Purpose::Derivative => typed.into_iter().map(|s| s.filter(|s| s.is_float())).collect(),
+        };
+        let stored = typed.iter().any(Option::is_some).then(|| typed.iter().map(|s| s.unwrap_or(Scalar::F64)).collect());
+        let called_at = |scalars: &[Scalar]| {
+            let at = Some((subject.function.as_str(), scalars));
+            let source = Source::load(&subject.file, &[&subject.function], at, Warnings::Once).ok()?;
+            let id = source.find(&subject.function, &subject.file).ok()?;
+            Called::new(source, id, inputs).ok()
+        };
+        if let Some(called) = stored.and_then(|scalars: Vec<Scalar>| called_at(&scalars)) {
+            return Ok(called);
+        }
+        match Called::new(source, id, inputs) {
+            Ok(called) => Ok(called),
+            Err(wrong) => combinations(variables.len()).iter().find_map(|scalars| called_at(scalars)).ok_or(wrong),
+        }
+    }
+
     /// A file and several functions.
     pub fn subjects(file: &Path, functions: &[String]) -> Result<(Source, Vec<FunctionId>), Failure> {
         let wanted: Vec<&str> = functions.iter().map(String::as_str).collect();
-        let source = Source::load(file, &wanted, Warnings::Once)?;
+        let source = Source::load(file, &wanted, None, Warnings::Once)?;
         let ids = functions.iter().map(|name| source.find(name, file)).collect::<Result<_, _>>()?;
         Ok((source, ids))
     }
@@ -94,6 +126,38 @@ impl Source {
     }
 }
 
+/// What a function is called for.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Purpose {
+    Value,
+    Derivative,
+}
+
+/// A function and the values that it is given.
+pub struct Called {
+    pub source: Source,
+    pub id: FunctionId,
+    pub given: Given,
+    pub values: Vec<Value>,
+    pub sizes: Sizes,
+}
+
+impl Called {
+    fn new(source: Source, id: FunctionId, inputs: &Inputs) -> Result<Called, Failure> {
+        let mut given = Given::new(inputs, &source.program, id)?;
+        let (values, sizes) = given.arguments(&source.program, id)?;
+        Ok(Called { source, id, given, values, sizes })
+    }
+}
+
+/// The types that so many type variables may stand for; of more than two, all for the same.
+fn combinations(variables: usize) -> Vec<Vec<Scalar>> {
+    match variables {
+        2 => Scalar::ALL.iter().flat_map(|a| Scalar::ALL.iter().map(|b| vec![*a, *b])).collect(),
+        _ => Scalar::ALL.iter().map(|s| vec![*s; variables]).collect(),
+    }
+}
+
 pub fn read_text(path: &Path) -> Result<String, Failure> {
     let bytes = std::fs::read(path).map_err(|e| Failure::message(format!("cannot read {}: {}", path.display(), reason(&e))))?;
     String::from_utf8(bytes).map_err(|_| Failure::message(format!("{} is not text", path.display())))
@@ -105,7 +169,7 @@ pub fn quoted(names: &[&str]) -> String {
 }
 
 pub fn check(path: &Path) -> Result<(), Failure> {
-    let source = Source::load(path, &[], Warnings::Always)?;
+    let source = Source::load(path, &[], None, Warnings::Always)?;
     let count = source.definitions;
     output::print(|out| writeln!(out, "{}: {count} definition{} checked", path.display(), if count == 1 { "" } else { "s" }))
 }

@@ -2,7 +2,7 @@
 
 use super::tree::{Tree, Wanted};
 use super::{Error, Value, json, npz};
-use crate::types::Type;
+use crate::types::{Scalar, Type};
 use std::path::{Path, PathBuf};
 
 pub enum DataFile {
@@ -38,6 +38,14 @@ impl DataFile {
         match self {
             DataFile::Npz(archive) => archive.names(),
             DataFile::Json(_, map) => map.keys().cloned().collect(),
+        }
+    }
+
+    /// The type of the elements of an array of this name, if the file knows one.
+    pub fn element_type(&mut self, name: &str) -> Option<Scalar> {
+        match self {
+            DataFile::Npz(archive) => archive.read(name).ok().flatten().map(|array| array.scalar()),
+            DataFile::Json(..) => None,
         }
     }
 
