@@ -6,8 +6,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What takes less is over before anybody wonders.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// What takes less is over before anybody wonders. `$IVERSON_PATIENCE` is another number of milliseconds.
+fn patience() -> Duration {
+    let chosen = std::env::var("IVERSON_PATIENCE").ok().and_then(|ms| ms.parse().ok());
+    Duration::from_millis(chosen.unwrap_or(1000))
+}
 const PACE: Duration = Duration::from_millis(200);
 
 /// Work that is shown as long as this lives.
@@ -79,7 +82,7 @@ impl Drop for Progress {
 
 fn draw(shared: &Shared) {
     let start = Instant::now();
-    let mut pause = PATIENCE;
+    let mut pause = patience();
     let mut drawn = false;
     let Ok(mut state) = shared.state.lock() else { return };
     while !state.done {
