@@ -3,7 +3,8 @@
 //! In: a module as it was parsed. Out: the same module, followed by the library's definitions that it uses, and those that they
 //! use in turn. A program pays for nothing else: a file of the library is read when one of its names is needed.
 //! A program's own definitions and variables hide the library's. The library itself always means its own: where it
-//! uses a name that the program defines too, its definition comes under another name.
+//! uses a name that the program defines too, its definition comes under another name; and what is built in is built in
+//! there whatever the program defines (`check` looks where a name is written).
 //! Names that begin with `_` are known inside the library only.
 
 use crate::diagnostic::Sources;

@@ -24,6 +24,9 @@ fn bless() -> bool {
     std::env::var("BLESS").is_ok()
 }
 
+/// Functions that take long.
+const LARGEST: [(&str, i64); 2] = [("eigh", 7), ("eigenvalues", 7)];
+
 fn chosen(definition: &Definition) -> bool {
     definition.name.contains(&std::env::var("LIBRARY").unwrap_or_default())
 }
@@ -132,23 +135,55 @@ fn run(files: &[File], definition: &Definition, example: &Example) -> Result<Str
     let mut names = reference::words(&example.call);
     names.push(definition.name.clone());
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let text =
-        format!("{}def example({}) = {}({})\n", reference::closure(files, &names), outer.join(", "), definition.name, inner.join(", "));
-    let program = load(&text)?;
+    let library = reference::closure(files, &names);
+    let written = |params: &[String]| format!("{library}def example({}) = {}({})\n", params.join(", "), definition.name, inner.join(", "));
+    let program = load(&written(&outer))?;
     let id = program.find("example").expect("the example is defined");
-    let convert = |(tree, param): (_, &iverson::types::Var)| {
-        let name = |v| program.vars.name(v).to_string();
-        let what = format!("argument `{}`", program.vars.name(*param));
-        Wanted { what: &what, ty: program.vars.ty(*param), name: &name }.convert(tree).map_err(|e| e.message)
-    };
-    let args = values.into_iter().zip(&program.function(id).params).map(convert).collect::<Result<Vec<_>, _>>()?;
+    let args = convert(&program, id, &values)?;
     harness::fits(&program, id, &args)?;
     let stages = Stages::new(&program, id)?;
     let (value, _) = stages.call(&args, Target::Compiled)?.map_err(|f| format!("the call fails: {}", f.message))?;
     if let Some(modes) = Modes::new(&program, id)? {
         modes.check(&args, Target::Compiled)?;
     }
+    if reference::words(&outer.join(" ")).iter().any(|word| word == "T") {
+        let single: Vec<String> = outer.iter().map(|param| in_single_precision(param)).collect();
+        single_precision(&written(&single), &values, &value)?;
+    }
     Ok(shown(&value))
+}
+
+/// A parameter `x: [n]T` as `x: [n]f32`.
+fn in_single_precision(param: &str) -> String {
+    let (name, ty) = param.split_once(": ").expect("a parameter has a type");
+    format!("{name}: {}", ty.replace('T', "f32"))
+}
+
+/// The same example with numbers of half the length gives about the same.
+fn single_precision(text: &str, values: &[Tree], wanted: &Value) -> Result<(), String> {
+    let program = load(text)?;
+    let id = program.find("example").expect("the example is defined");
+    let args = convert(&program, id, values)?;
+    let prepared = iverson::pipeline::prepare(&program, id, None);
+    let interpreted = iverson::interpret::call(&prepared, id, &args).map_err(|f| f.message)?.0;
+    let compiled = iverson::runtime::compile(&prepared, id, Default::default()).map_err(|e| e.to_string())?;
+    let compiled = compiled.call(&args, 1).map_err(|f| f.message)?;
+    for (how, found) in [("interpreted", interpreted), ("compiled", compiled)] {
+        let close = |(a, b): (&f64, &f64)| a == b || (a - b).abs() <= 1e-4 * (1.0 + a.abs());
+        if !wanted.floats().iter().zip(&found.floats()).all(close) {
+            return Err(format!("{how} in single precision it gives {}", shown(&found)));
+        }
+    }
+    Ok(())
+}
+
+fn convert(program: &Program, id: FunctionId, values: &[Tree]) -> Result<Vec<Value>, String> {
+    let convert = |(tree, param): (&Tree, &iverson::types::Var)| {
+        let name = |v| program.vars.name(v).to_string();
+        let what = format!("argument `{}`", program.vars.name(*param));
+        Wanted { what: &what, ty: program.vars.ty(*param), name: &name }.convert(tree.clone()).map_err(|e| e.message)
+    };
+    values.iter().zip(&program.function(id).params).map(convert).collect()
 }
 
 /// The type of a list, with its sizes as numbers.
@@ -215,7 +250,8 @@ fn derivatives_are_right_at_all_sizes() {
         let id = program.find(&definition.name).expect("it is defined");
         let stages = Stages::new(&program, id)?;
         let modes = Modes::new(&program, id)?;
-        for size in SIZES {
+        let largest = LARGEST.iter().find(|(name, _)| *name == definition.name).map_or(i64::MAX, |(_, size)| *size);
+        for size in SIZES.into_iter().filter(|size| *size <= largest) {
             let args = arguments(&program, id, domain, size)?;
             let at = |e: String| format!("{} at size {size}: {e}", definition.name);
             match &modes {
@@ -282,6 +318,79 @@ fn make_dominant(value: &mut Value, symmetric: bool) {
 
 fn is_public(definition: &Definition) -> bool {
     !definition.name.starts_with('_')
+}
+
+/// A program may define what is built in; the library does not notice.
+#[test]
+fn definitions_do_not_change_the_library() {
+    let text = "
+        def sign(x: f64) -> f64 = 100 * x
+        def log(x: f64) -> f64 = 1000 * x
+        def upper(x: f64) -> f64 = x
+        def grad(x: f64) -> f64 = x
+        def f(A: [n, n]f64) -> (f64, f64) = sign_and_log_det(A)
+        def g(a: f64) -> f64 = newton(|x| x^2 - a + 0 * sign(x), 1, 6)
+        def own(x: f64) -> f64 = sign(x) + log(x) + upper(x) + grad(x)";
+    let program = load(text).unwrap();
+    let call = |name: &str, args: &[Value]| {
+        let id = program.find(name).unwrap();
+        iverson::interpret::call(&iverson::pipeline::prepare(&program, id, None), id, args).unwrap().0.floats()
+    };
+    let matrix = iverson::value::Array::f64(vec![2, 2], vec![1.0, 2.0, 3.0, 4.0]);
+    let found = call("f", &[Value::Array(matrix)]);
+    assert!(found[0] == -1.0 && (found[1] - 2f64.ln()).abs() < 1e-12, "{found:?}");
+    assert!((call("g", &[Value::Scalar(Lit::F64(2.0))])[0] - 2f64.sqrt()).abs() < 1e-12);
+    assert_eq!(call("own", &[Value::Scalar(Lit::F64(1.0))]), [1102.0]);
+}
+
+/// What factorisations, solves and transforms must satisfy: all of these are zero.
+const IDENTITIES: &str = "
+    def by_cholesky(A: [n, n]f64) -> [n, n]f64 =
+      let S = for i, j. [i == j] + sum k. A[i, k] * A[j, k];
+      let L = cholesky(S);
+      S - matmul(L, transpose(L))
+    def by_lu(A: [n, n]f64) -> [n, n]f64 =
+      let (L, U, order) = lu(A);
+      for i, j. A[order[i], j] - sum k. L[i, k] * U[k, j]
+    def by_solve(A: [n, n]f64, b: [n]f64) -> [n]f64 = matvec(A, solve(A, b)) - b
+    def by_inverse(A: [n, n]f64) -> [n, n]f64 = matmul(A, inverse(A)) - identity(n)
+    def by_det(A: [n, n]f64) -> f64 =
+      let (s, l) = sign_and_log_det(A);
+      det(A) - s * exp(l)
+    def by_qr(A: [n, n]f64) -> ([n, n]f64, [n, n]f64) =
+      let (Q, R) = qr(A);
+      (matmul(Q, R) - A, matmul(transpose(Q), Q) - identity(n))
+    def by_least_squares(A: [n, m]f64, b: [n]f64) -> [m]f64 = vecmat(matvec(A, least_squares(A, b)) - b, A)
+    def by_eigh(A: [n, n]f64) -> ([n, n]f64, [n, n]f64) =
+      let (d, V) = eigh(A);
+      (matmul(symmetric(A), V) - (for i, k. V[i, k] * d[k]), matmul(transpose(V), V) - identity(n))
+    def by_fft(x: [n]f64, y: [n]f64) -> ([n]f64, [n]f64, [n]f64, [n]f64) =
+      let (a, b) = fft(x, y);
+      let (c, d) = dft(x, y);
+      let (u, v) = ifft(a, b);
+      (a - c, b - d, u - x, v - y)
+    def by_sort(x: [n]f64) -> f64 = if is_sorted(sort(x)) then (sum i. x[i]) - sum i. sort(x)[i] else 1
+";
+
+#[test]
+fn identities_hold() {
+    let program = load(IDENTITIES).unwrap();
+    let own: Vec<FunctionId> =
+        (0..program.functions.len() as u32).map(FunctionId).filter(|f| program.function(*f).span.source == 0).collect();
+    let wrong = in_parallel(&own, |id| {
+        let name = &program.function(*id).name;
+        let modes = Modes::new(&program, *id)?.expect("it has a derivative");
+        for size in [0, 1, 4, 8] {
+            let args = arguments(&program, *id, Domain::Any, size)?;
+            let (value, _) = modes.function.call(&args, Target::Compiled)?.map_err(|f| format!("{name}: {}", f.message))?;
+            if let Some(x) = value.floats().iter().find(|x| x.abs() > 1e-8 || x.is_nan()) {
+                return Err(format!("{name} at size {size}: {x} should be 0"));
+            }
+            modes.check(&args, Target::Compiled).map_err(|e| format!("{name} at size {size}: {e}"))?;
+        }
+        Ok(())
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 #[test]

@@ -78,8 +78,8 @@ impl<'a> Checker<'a> {
             Some(Binding::Function(f)) => return self.apply_written(&f, name, args, span, hint),
             Some(Binding::Poison) => return self.skip(args),
             Some(Binding::Var(_) | Binding::Value(..) | Binding::Summed(_)) => {}
-            None if self.functions.contains_key(name.as_str()) => {
-                return match self.named_function(name) {
+            None if self.definition_named(name, head.span).is_some() => {
+                return match self.named_function(name, head.span) {
                     Some(f) => self.apply_written(&f, name, args, span, hint),
                     None => self.skip(args),
                 };
@@ -101,7 +101,7 @@ impl<'a> Checker<'a> {
                 return self.apply_written(&FunctionValue::Scalar(op), s.name(), args, span, hint);
             }
         }
-        if let Some(f) = self.named_function(name) {
+        if let Some(f) = self.named_function(name, head.span) {
             return self.apply_written(&f, name, args, span, hint);
         }
         let diagnostic = if self.lookup(name).is_some() {

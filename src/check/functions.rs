@@ -89,14 +89,21 @@ impl<'a> Checker<'a> {
         result
     }
 
+    /// The definition that a name stands for where it is written. The library knows its own definitions alone: one of the
+    /// program hides nothing that is built in from it.
+    pub fn definition_named(&self, name: &str, at: Span) -> Option<usize> {
+        let k = *self.functions.get(name)?;
+        (at.source == 0 || self.module.definitions[k].span.source != 0).then_some(k)
+    }
+
     /// The function that a name stands for. A local value hides definitions, but not what is built in.
-    pub fn named_function(&self, name: &str) -> Option<FunctionValue> {
+    pub fn named_function(&self, name: &str, at: Span) -> Option<FunctionValue> {
         match self.lookup(name) {
             Some(Binding::Function(f)) => return Some(f),
             Some(Binding::Poison) => return Some(FunctionValue::Poison),
             Some(Binding::Var(_) | Binding::Value(..) | Binding::Summed(_)) => {}
             None => {
-                if let Some(k) = self.functions.get(name).copied() {
+                if let Some(k) = self.definition_named(name, at) {
                     return Some(match self.callees[k] {
                         Callee::Function(id) => FunctionValue::Function(id),
                         Callee::Generic(_) | Callee::Template => FunctionValue::Definition(k),
@@ -120,7 +127,7 @@ impl<'a> Checker<'a> {
                 None => self.is_function_name(name),
             },
             ExpKind::Call(head, args) => match &head.kind {
-                ExpKind::Name(name) if self.is_operator_name(name) => args.iter().filter(|a| a.name.is_none()).count() == 1,
+                ExpKind::Name(name) if self.is_operator_name(name, head.span) => args.iter().filter(|a| a.name.is_none()).count() == 1,
                 _ => false,
             },
             _ => false,
@@ -128,11 +135,11 @@ impl<'a> Checker<'a> {
     }
 
     /// Whether the name is that of a derivative operator here.
-    pub fn is_operator_name(&self, name: &str) -> bool {
+    pub fn is_operator_name(&self, name: &str, at: Span) -> bool {
         let hidden = match self.lookup(name) {
             Some(Binding::Function(_)) => true,
             Some(_) => false,
-            None => self.functions.contains_key(name),
+            None => self.definition_named(name, at).is_some(),
         };
         DERIVATIVE_OPERATORS.contains(&name) && !hidden
     }
@@ -146,7 +153,7 @@ impl<'a> Checker<'a> {
             }
             ExpKind::Operator(op) => Some(FunctionValue::Operator(*op)),
             ExpKind::Name(name) => {
-                if let Some(f) = self.named_function(name) {
+                if let Some(f) = self.named_function(name, exp.span) {
                     return self.usable(f);
                 }
                 let diagnostic = if self.lookup(name).is_some() {
@@ -154,7 +161,7 @@ impl<'a> Checker<'a> {
                 } else if COMBINATORS.contains(&name.as_str()) {
                     Diagnostic::error(exp.span, format!("`{name}` is called with all its arguments, and is not passed on"))
                         .note(format!("write a lambda that calls it, as in `|x| {name}(…, x)`"))
-                } else if self.is_operator_name(name) {
+                } else if self.is_operator_name(name, exp.span) {
                     Diagnostic::error(exp.span, format!("`{name}` takes a function, and is not passed on by itself"))
                         .note(format!("pass on `{name}(f)`"))
                 } else {
@@ -164,7 +171,7 @@ impl<'a> Checker<'a> {
                 None
             }
             ExpKind::Call(head, args) => match &head.kind {
-                ExpKind::Name(name) if self.is_operator_name(name) => self.operator_function(name, head.span, args),
+                ExpKind::Name(name) if self.is_operator_name(name, head.span) => self.operator_function(name, head.span, args),
                 _ => {
                     self.not_a_function(exp);
                     None

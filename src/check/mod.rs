@@ -232,7 +232,7 @@ impl<'a> Checker<'a> {
             .map(|d| {
                 let mut calls = vec![];
                 names::for_each_free(&mut d.clone(), &mut |name, span| {
-                    calls.extend(self.functions.get(name.as_str()).map(|k| (*k, span)));
+                    calls.extend(self.definition_named(name, span).map(|k| (k, span)));
                 });
                 calls
             })

@@ -9,6 +9,7 @@
 use super::apply::Application;
 use super::calls::{Arg, Signature};
 use super::functions::{Context, FunctionValue, function_text};
+use super::hints::is_number;
 use super::messages::{closest, count};
 use super::scope::Binding;
 use super::{Checker, Typed};
@@ -195,7 +196,7 @@ impl<'a> Checker<'a> {
             Callee::Function(id) => self.call_function(id, name, args, span),
             Callee::Generic(_) => {
                 let mut types = FxHashMap::default();
-                let Some(args) = self.bind_types(definition, args, &mut types) else { return Typed::poison() };
+                let Some(args) = self.bind_types(k, args, &mut types) else { return Typed::poison() };
                 match self.instance(k, &types, span) {
                     Some(id) => self.call_function(id, name, args, span),
                     None => Typed::poison(),
@@ -206,7 +207,8 @@ impl<'a> Checker<'a> {
 
     /// Finds what the type variables of a definition stand for from the arguments that are values, which are then found
     /// where that was needed.
-    fn bind_types<'e>(&mut self, definition: &Definition, args: Vec<Arg<'e>>, types: &mut FxHashMap<String, Type>) -> Option<Vec<Arg<'e>>> {
+    fn bind_types<'e>(&mut self, of: usize, args: Vec<Arg<'e>>, types: &mut FxHashMap<String, Type>) -> Option<Vec<Arg<'e>>> {
+        let definition = &self.module.definitions[of];
         let variables = self.variables_of(definition);
         let mut args: Vec<Option<Arg<'e>>> = args.into_iter().map(Some).collect();
         // What takes its type from the context may take it from a variable that another argument binds.
@@ -214,6 +216,10 @@ impl<'a> Checker<'a> {
         for k in early.into_iter().chain(late) {
             let ty = &definition.params[k].ty;
             if matches!(ty.kind, TypeKind::Function(..)) || variables.iter().all(|v| types.contains_key(*v) || !mentions(ty, v)) {
+                continue;
+            }
+            // Whole numbers are of the type that is wanted, so they bind none, but where a function must be told its type.
+            if matches!(&args[k], Some(Arg::Written(e)) if is_number(e)) && !definition.takes_functions() {
                 continue;
             }
             args[k] = match args[k].take() {
@@ -227,10 +233,13 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        // An argument of another shape is an error that is said where the arguments are matched.
-        for variable in variables {
+        // What no argument binds is as in the definition by itself: an argument of another shape is an error that is said
+        // where the arguments are matched.
+        let own = self.instances.iter().find(|((k, _), id)| *k == of && matches!(self.callees[of], Callee::Generic(own) if own == **id));
+        let own: Vec<Scalar> = own.map_or(vec![], |((_, scalars), _)| scalars.clone());
+        for (v, variable) in variables.into_iter().enumerate() {
             if definition.params.iter().any(|p| !matches!(p.ty.kind, TypeKind::Function(..)) && mentions(&p.ty, variable)) {
-                types.entry(variable.to_string()).or_insert(Type::Scalar(USUAL[0]));
+                types.entry(variable.to_string()).or_insert(Type::Scalar(own.get(v).copied().unwrap_or(USUAL[0])));
             }
         }
         args.into_iter().collect()
@@ -303,7 +312,7 @@ impl<'a> Checker<'a> {
         let definition = &self.module.definitions[k];
         let variables = self.variables_of(definition);
         let mut types = FxHashMap::default();
-        let Some(args) = self.bind_types(definition, args, &mut types) else { return Typed::poison() };
+        let Some(args) = self.bind_types(k, args, &mut types) else { return Typed::poison() };
         let (header, mut context) = self.in_context(Context { scope: vec![], types }, |c| (c.parameters(definition), c.context()));
         let (values, functions): (Vec<_>, Vec<_>) = args.into_iter().enumerate().partition(|(k, _)| header.params[*k].is_some());
         let (places, values): (Vec<usize>, Vec<Arg<'_>>) = values.into_iter().unzip();

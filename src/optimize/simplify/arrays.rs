@@ -333,7 +333,11 @@ fn arrays_added(cx: &mut Context, exp: Exp) -> Rewrite {
     if scatters(a) && !scatters(b) {
         return Ok(add(b.clone(), a.clone()));
     }
-    let plain = |e: &Exp| matches!(e, Exp::Var(_) | Exp::Index(..) | Exp::For(..));
+    // The rest of a read is done for every element, so it must be no work.
+    let plain = |e: &Exp| match e {
+        Exp::Index(array, keys, _) => matches!(**array, Exp::Var(_)) && keys.iter().all(|k| costs_nothing(cx.vars, k)),
+        e => matches!(e, Exp::Var(_) | Exp::For(..)),
+    };
     if !(plain(a) && plain(b)) || !(matches!(a, Exp::For(..)) || matches!(b, Exp::For(..))) {
         return Err(exp);
     }
