@@ -5,9 +5,10 @@ use super::failure::Failure;
 use super::options::{Build, Form, Kind};
 use super::output;
 use super::progress::Progress;
+use super::show::head;
 use super::source::Source;
 use iverson::emit::library::{Export, Leaf, Library};
-use iverson::ir::print::{print_function, print_size};
+use iverson::ir::print::print_size;
 use iverson::ir::{FunctionId, Program, Type};
 use iverson::pipeline;
 use iverson::runtime::{self, library};
@@ -110,22 +111,13 @@ fn export(source: &Source, id: FunctionId, derivative: Option<&Derivative>, sett
     let mut outputs = vec![];
     leaves(&program, &f.result, &mut names.into_iter(), &mut outputs);
     Export {
-        signature: signature(&program, id),
+        signature: head(&program, id),
         sizes: f.sizes.iter().map(|n| program.vars.name(*n).to_string()).collect(),
         inputs,
         outputs,
         places: kernel.sites.iter().map(|site| source.sources.place(site.span)).collect(),
         kernel,
     }
-}
-
-/// The head of the definition on one line.
-fn signature(program: &Program, id: FunctionId) -> String {
-    let text = print_function(program, id);
-    // The first `=` ends it: types have none.
-    let head = text.split(" =").next().unwrap_or_default();
-    let words: Vec<&str> = head.split_whitespace().collect();
-    words.join(" ").trim_start_matches("def ").replace("( ", "(").replace(" )", ")")
 }
 
 fn leaves(program: &Program, ty: &Type, names: &mut impl Iterator<Item = String>, out: &mut Vec<Leaf>) {

@@ -7,7 +7,7 @@ use super::options::Cost;
 use super::output;
 use super::progress::Progress;
 use super::source::Source;
-use iverson::ir::{Type, Var};
+use iverson::ir::{FunctionId, Type, Var};
 use iverson::{cost, pipeline};
 use serde_json::json;
 use std::io::Write;
@@ -21,6 +21,11 @@ pub fn cost(options: &Cost) -> Result<(), Failure> {
             Derivative::new(&mut source, of, kind, wrt)?.id
         }
     };
+    report(&source, id, &options.at, options.json)
+}
+
+/// The cost of a function, as formulas or for sizes that are given.
+pub fn report(source: &Source, id: FunctionId, given: &[(String, String)], json: bool) -> Result<(), Failure> {
     let progress = Progress::new("counting");
     let program = pipeline::prepare(&source.program, id, None);
     let f = program.function(id);
@@ -34,10 +39,10 @@ pub fn cost(options: &Cost) -> Result<(), Failure> {
         ("calls", &counts.calls),
         ("total", &counts.total()),
     ];
-    if options.at.is_empty() {
+    if given.is_empty() {
         let formulas: Vec<(&str, String)> = rows.iter().map(|(name, p)| (*name, p.display(&program.vars))).collect();
         return output::print(|out| {
-            if options.json {
+            if json {
                 let mut report: serde_json::Map<_, _> = formulas.iter().map(|(name, p)| (name.to_string(), json!(p))).collect();
                 report.insert("exact".into(), json!(counts.exact));
                 return writeln!(out, "{}", serde_json::Value::Object(report));
@@ -49,7 +54,7 @@ pub fn cost(options: &Cost) -> Result<(), Failure> {
 
     let names: Vec<&str> = sizes.iter().map(|v| program.vars.name(*v)).collect();
     let mut at: Vec<(Var, i64)> = vec![];
-    for (name, text) in &options.at {
+    for (name, text) in given {
         check_name(name, &names, || format!("`{}` has no size `{name}`", f.name))?;
         let value = text.trim().parse().ok().filter(|n| *n >= 0);
         let value = value.ok_or_else(|| Failure::message(format!("--at {name}: expected a whole number of 0 or more, got `{text}`")))?;
@@ -71,7 +76,7 @@ pub fn cost(options: &Cost) -> Result<(), Failure> {
             }
         }
     }
-    output::print(|out| match options.json {
+    output::print(|out| match json {
         true => writeln!(out, "{}", serde_json::Value::Object(numbers.iter().map(|(name, n)| (name.to_string(), json!(n))).collect())),
         false => numbers.iter().try_for_each(|(name, n)| writeln!(out, "{name:<16} {n}")),
     })

@@ -4,6 +4,7 @@ use super::failure::Failure;
 use super::options::{Execution, Target};
 use super::progress::{Progress, is_watched};
 use super::source::Source;
+use iverson::diagnostic::Sources;
 use iverson::ir::{FunctionId, Program};
 use iverson::value::{Error, Value};
 use iverson::{bind, interpret, pipeline, runtime};
@@ -65,6 +66,10 @@ impl Executable {
 
     /// Native code writes over the last result where its shape is right.
     pub fn call_into(&self, source: &Source, values: &[Value], result: &mut Option<Value>) -> Result<(), Failure> {
+        self.run(&source.sources, values, result)
+    }
+
+    fn run(&self, sources: &Sources, values: &[Value], result: &mut Option<Value>) -> Result<(), Failure> {
         let outcome = match &self.engine {
             Engine::Interpreter(program, id) => {
                 // The interpreter takes all the memory that the result needs, so that is tried before.
@@ -74,7 +79,7 @@ impl Executable {
             }
             Engine::Native(compiled) => compiled.call_into(values, result, self.threads).map(|_| ()),
         };
-        outcome.map_err(|failure| Failure::diagnostics(&[failure.diagnostic()], &source.sources))
+        outcome.map_err(|failure| Failure::diagnostics(&[failure.diagnostic()], sources))
     }
 
     pub fn native(&self) -> Option<&runtime::Compiled> {
@@ -83,6 +88,31 @@ impl Executable {
             Engine::Native(compiled) => Some(compiled),
         }
     }
+}
+
+/// The value of a function that is called once.
+pub fn run_once(
+    program: &Program,
+    id: FunctionId,
+    values: &[Value],
+    target: Target,
+    threads: usize,
+    sources: &Sources,
+) -> Result<Value, Failure> {
+    let progress = Progress::new("preparing");
+    let program = pipeline::prepare(program, id, None);
+    drop(progress);
+    let engine = match target {
+        Target::Interpret => Engine::Interpreter(program, id),
+        Target::C => {
+            let _progress = Progress::new("compiling");
+            Engine::Native(Box::new(compile(&program, id, false)?))
+        }
+    };
+    let mut result = None;
+    let _progress = Progress::new("running");
+    Executable { engine, threads }.run(sources, values, &mut result)?;
+    Ok(result.expect("a call that succeeds has a value"))
 }
 
 /// On stderr, if anybody listens.

@@ -27,15 +27,21 @@ impl Failure {
     }
 
     pub fn report(self) -> ExitCode {
-        let text = match self {
-            Failure::Closed => return ExitCode::SUCCESS,
-            Failure::Told => return ExitCode::FAILURE,
-            Failure::Message(e) => format!("Error: {e}\n"),
-            Failure::Drawn(text) => text,
-        };
-        // If stderr is closed, too, there is nobody to tell.
-        let _ = io::stderr().write_all(text.as_bytes());
-        ExitCode::FAILURE
+        let code = if matches!(self, Failure::Closed) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        if let Some(text) = self.text() {
+            // If stderr is closed, too, there is nobody to tell.
+            let _ = io::stderr().write_all(text.as_bytes());
+        }
+        code
+    }
+
+    /// What is to be said, if anything is.
+    pub fn text(self) -> Option<String> {
+        match self {
+            Failure::Closed | Failure::Told => None,
+            Failure::Message(e) => Some(format!("Error: {e}\n")),
+            Failure::Drawn(text) => Some(text),
+        }
     }
 }
 

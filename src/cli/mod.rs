@@ -16,6 +16,7 @@ mod inputs;
 mod options;
 mod output;
 mod progress;
+mod repl;
 mod show;
 mod source;
 
@@ -56,6 +57,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Bench(b) => bench::bench(&b),
         Command::Build(b) => build::build(&b),
         Command::Fmt(f) => fmt::fmt(&f),
+        Command::Repl(r) => repl::repl(&r),
         Command::Completions { shell } => completions::script(shell),
         Command::Complete(c) => completions::complete(&c),
     }

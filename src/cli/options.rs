@@ -121,6 +121,12 @@ pub enum Command {
         Comments stay, and so do empty lines between definitions and bindings. The program does not change.\n\
         A file with syntax errors is left as it is. With --check the exit code is 1 if a file would change.")]
     Fmt(Fmt),
+    /// Work with definitions and values one after another
+    #[command(
+        after_help = "Example:\n  $ iverson repl\n  > def f(x: [n]f64) -> f64 = sum i. x[i]^2\n  > let x = [1.0, 2.0]\n  > grad(f)(x)\n  [2, 4]\n  \
+        > :show f grad\n  > :help\n\nWithout a terminal the inputs are read from stdin; then the exit code is 1 if one was wrong."
+    )]
+    Repl(Repl),
     /// Print the completions of a shell
     #[command(after_help = "Bash, in ~/.bashrc:\n  eval \"$(iverson completions bash)\"\n\nZsh, in a folder of $fpath:\n  \
         iverson completions zsh > ~/.zfunc/_iverson\n\nFish:\n  iverson completions fish > ~/.config/fish/completions/iverson.fish\n\n\
@@ -129,6 +135,19 @@ pub enum Command {
     /// What may follow on a command line; the shells ask this
     #[command(hide = true)]
     Complete(Complete),
+}
+
+#[derive(Args)]
+pub struct Repl {
+    /// Programs to begin with
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The slow and simple interpreter, which starts at once, or native code
+    #[arg(long, value_enum, default_value_t = Target::Interpret)]
+    pub target: Target,
+    /// Threads of native code (default: all processors)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

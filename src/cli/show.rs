@@ -44,7 +44,7 @@ pub fn show(options: &Show) -> Result<(), Failure> {
 }
 
 /// The function, after those that it calls: together they are a program.
-fn definitions(program: &Program, id: FunctionId) -> String {
+pub fn definitions(program: &Program, id: FunctionId) -> String {
     fn visit(program: &Program, id: FunctionId, seen: &mut Vec<FunctionId>) {
         for callee in callees(program, id) {
             visit(program, callee, seen);
@@ -58,4 +58,12 @@ fn definitions(program: &Program, id: FunctionId) -> String {
     // A derived function has no text of its own but where it is what was asked for.
     let shown = order.into_iter().filter(|f| *f == id || matches!(program.function(*f).body, Body::Exp(_)));
     shown.map(|f| print_function(program, f)).collect::<Vec<_>>().join("\n")
+}
+
+/// The head of a definition on one line.
+pub fn head(program: &Program, id: FunctionId) -> String {
+    let text = print_function(program, id);
+    // The first `=` ends it: types have none.
+    let words: Vec<&str> = text.split(" =").next().unwrap_or_default().split_whitespace().collect();
+    words.join(" ").trim_start_matches("def ").replace("( ", "(").replace(" )", ")")
 }

@@ -26,7 +26,7 @@ pub struct Source {
     /// How many definitions the file has.
     pub definitions: usize,
     /// The generic definitions, with the parameters that mention each of their type variables.
-    generic: Vec<(String, Vec<Vec<String>>)>,
+    pub generic: Vec<(String, Vec<Vec<String>>)>,
 }
 
 /// When the warnings about a text are printed.
@@ -84,7 +84,7 @@ impl Source {
         let called_at = |scalars: &[Scalar]| {
             let at = Some((subject.function.as_str(), scalars));
             let source = Source::load(&subject.file, &[&subject.function], at, Warnings::Once).ok()?;
-            let id = source.find(&subject.function, &subject.file).ok()?;
+            let id = source.find(&subject.function, &subject.file.display()).ok()?;
             Called::new(source, id, inputs).ok()
         };
         if let Some(called) = stored.and_then(|scalars: Vec<Scalar>| called_at(&scalars)) {
@@ -100,11 +100,12 @@ impl Source {
     pub fn subjects(file: &Path, functions: &[String]) -> Result<(Source, Vec<FunctionId>), Failure> {
         let wanted: Vec<&str> = functions.iter().map(String::as_str).collect();
         let source = Source::load(file, &wanted, None, Warnings::Once)?;
-        let ids = functions.iter().map(|name| source.find(name, file)).collect::<Result<_, _>>()?;
+        let ids = functions.iter().map(|name| source.find(name, &file.display())).collect::<Result<_, _>>()?;
         Ok((source, ids))
     }
 
-    fn find(&self, function: &str, file: &Path) -> Result<FunctionId, Failure> {
+    /// A function of the program by its name, in the `place` that messages speak of.
+    pub fn find(&self, function: &str, place: &dyn std::fmt::Display) -> Result<FunctionId, Failure> {
         let own: Vec<&str> = self.program.functions[..self.defined].iter().map(|f| f.name.as_str()).collect();
         let of_library = || library::names().any(|name| name == function);
         let found = own.iter().position(|n| *n == function).map(|k| FunctionId(k as u32));
@@ -117,11 +118,11 @@ impl Source {
                 error.note(format!("run a definition that calls it, as in `def g(x: f64) = {function}(|t| …, x)`")),
             ));
         }
-        let error = Error::new(format!("no function `{function}` in {}", file.display()));
+        let error = Error::new(format!("no function `{function}` in {place}"));
         Err(Failure::Message(match nearest(function, own.iter().copied().chain(library::names())) {
             Some(name) => error.note(format!("did you mean `{name}`?")),
-            None if own.is_empty() => error.note("the file defines no function"),
-            None => error.note(format!("the file defines {}", quoted(&own))),
+            None if own.is_empty() => error.note(format!("{place} defines no function")),
+            None => error.note(format!("{place} defines {}", quoted(&own))),
         }))
     }
 }
