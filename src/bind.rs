@@ -32,7 +32,8 @@ impl Argument for Value {
 /// The sizes of a call, and the values of its `i64` parameters.
 pub type Sizes = FxHashMap<Var, i64>;
 
-/// Asks `given` for each parameter's value, converted to its type; all that are missing are named in one error.
+/// Asks `given` for the value of each parameter that callers give, converted to its type; all that are missing are named
+/// in one error.
 pub fn arguments(
     program: &Program,
     id: FunctionId,
@@ -41,8 +42,8 @@ pub fn arguments(
     let f = program.function(id);
     let mut values = vec![];
     let mut missing = vec![];
-    for (k, param) in f.params.iter().enumerate() {
-        match given(program.vars.name(*param), program.param_type(id, k))? {
+    for (k, param) in f.visible() {
+        match given(program.vars.name(param), program.param_type(id, k))? {
             Some(value) => values.push(value),
             None => missing.push(parameter(program, id, k)),
         }
@@ -295,7 +296,16 @@ mod tests {
         params.iter().for_each(|v| p.vars.ty(*v).shape().iter().for_each(|s| s.variables(&mut used)));
         let sizes = [n, m].into_iter().filter(|v| used.contains(v)).collect();
         let body = Body::Exp(build::f64(0.0));
-        p.functions.push(Function { name: "f".into(), sizes, params, result: Type::F64, body, signature: None, span: Span::default() });
+        p.functions.push(Function {
+            name: "f".into(),
+            sizes,
+            params,
+            result: Type::F64,
+            body,
+            signature: None,
+            hidden: None,
+            span: Span::default(),
+        });
         p
     }
     fn array(shape: &[&Size]) -> Type {

@@ -1,4 +1,4 @@
-//! Records on the command line: as arguments, in files, and as results.
+//! Records on the command line, as arguments, in files and as results; results whose sizes depend on data.
 
 mod folder;
 
@@ -75,4 +75,34 @@ fn records_are_objects() {
     fails(&[p, "p.b=3"], &["argument `p.b` is given twice"]);
     fails(&[], &["`line` needs `p: {w: [n]f64, b: f64, k: i64}`"]);
     fails(&["q.w=[1]"], &["`line` has no parameter `q`"]);
+}
+
+#[test]
+fn sizes_of_results_are_computed() {
+    let program = "\
+def positive(x: [n]f64) -> [?m]f64 =
+  let place = for i in 0..n. sum j in 0..i. [x[j] > 0];
+  let m = sum i. [x[i] > 0];
+  (sum i. [x[i] > 0] * {place[i] -> x[i]^2} : [m]f64)
+def total(x: [n]f64) -> f64 = let y = positive(x); sum i. y[i]
+";
+    let folder = Folder::with(program);
+    for target in ["c", "interpret"] {
+        let json = |args: &[&str]| folder.run(&[args, &["--json", "--target", target]].concat()).json();
+        assert_eq!(json(&["run", "p.iv", "positive", "x=[1,-2,3]"]), json!([1.0, 9.0]));
+        assert_eq!(json(&["run", "p.iv", "positive", "x=[-2]"]), json!([]));
+        assert_eq!(json(&["jacobian", "p.iv", "positive", "x=[1,-2,3]"]), json!({"x": [[2.0, 0.0, 0.0], [0.0, 0.0, 6.0]]}));
+        let expected = json!({"value": [1.0, 9.0], "cotangents": {"x": [20.0, 0.0, 120.0]}});
+        assert_eq!(json(&["vjp", "p.iv", "positive", "x=[1,-2,3]", "--seed", "[10,20]"]), expected);
+        let expected = json!({"value": [1.0, 9.0], "tangent": [2.0, 6.0]});
+        assert_eq!(json(&["jvp", "p.iv", "positive", "x=[1,-2,3]", "--dir", "x=[1,1,1]"]), expected);
+        assert_eq!(json(&["grad", "p.iv", "total", "x=[1,-2,3]"]), json!({"x": [2.0, 0.0, 6.0]}));
+    }
+    assert_eq!(folder.run(&["bench", "p.iv", "positive", "x=random(100)", "--runs", "2"]).code, 0);
+    assert_eq!(folder.run(&["check-grad", "p.iv", "positive", "x=[1,-2,3]"]).code, 0);
+    folder.run(&["run", "p.iv", "positive", "x=[1]", "m=1"]).fails(&["`positive` has no parameter `m`"]);
+    folder.run(&["vjp", "p.iv", "positive", "x=[1,-2,3]", "--seed", "[10,20,30]"]).fails(&["seed: expected shape [2], got [3]"]);
+    assert_eq!(folder.run(&["build", "p.iv", "positive"]).code, 0);
+    let header = std::fs::read_to_string(folder.path("p.h")).unwrap();
+    assert!(header.contains("positive_size(x: [n]f64) -> i64"), "{header}");
 }

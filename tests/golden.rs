@@ -362,10 +362,11 @@ impl Call {
         let close = close.ok_or(format!("`{text}` has no end"))?;
         let texts = split_commas(&text[open + 1..close]);
         let params = &program.function(id).params;
-        if texts.len() != params.len() {
+        if texts.len() != program.function(id).visible().count() {
             return Err(format!("`{}` takes {} arguments", &text[..open], params.len()));
         }
         let args = texts.iter().zip(0..).map(|(text, k)| convert(program, id, k, text)).collect::<Result<Vec<_>, _>>()?;
+        let args = harness::with_sizes(program, id, args)?;
         harness::fits(program, id, &args)?;
         let rest = text[close + 1..].trim();
         let (rest, extra) = match rest.split_once("dir ").or_else(|| rest.split_once("seed ")) {

@@ -67,6 +67,7 @@ fn show(exp: &Exp) -> String {
         ExpKind::Int(value) => value.to_string(),
         ExpKind::Float(value) => format!("{value:?}"),
         ExpKind::Bool(value) => value.to_string(),
+        ExpKind::Open(name) => format!("?{name}"),
         ExpKind::Unary(op, a) => format!("({op:?} {})", show(a)),
         ExpKind::Binary(op, _, a, b) => format!("({op:?} {} {})", show(a), show(b)),
         ExpKind::Call(f, arguments) => {

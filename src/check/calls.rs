@@ -12,7 +12,7 @@ use super::subscripts::UNKNOWN;
 use super::templates::parameters_span;
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::ir::build::{exp_size, solve_sizes};
+use crate::ir::build::{exp_size, size_exp, solve_sizes};
 use crate::ir::{Exp, Function, FunctionId, Op, Scalar, Site, Size, Type, Var};
 use crate::syntax::ast::{self, Argument, ExpKind};
 use rustc_hash::FxHashMap;
@@ -156,7 +156,9 @@ impl<'a> Checker<'a> {
     }
 
     pub fn call_function(&mut self, id: FunctionId, name: &str, args: Vec<Arg<'_>>, span: Span) -> Typed {
-        let Function { sizes, params, result, .. } = self.program.function(id).clone();
+        let Function { sizes, params: all, result, hidden, .. } = self.program.function(id).clone();
+        let params: Vec<Var> = self.program.function(id).visible().map(|(_, v)| v).collect();
+        let given_by_none: Vec<Var> = hidden.map_or(vec![], |h| all[h.at..h.at + h.count].to_vec());
         if self.broken.contains(&id) {
             return self.skip_args(&args);
         }
@@ -173,11 +175,31 @@ impl<'a> Checker<'a> {
             self.report(diagnostic);
             return self.skip_args(&args);
         }
-        let names: Vec<Var> = sizes.iter().chain(&params).copied().collect();
+        let names: Vec<Var> = sizes.iter().chain(&all).copied().collect();
         let places = (0..params.len()).collect();
+        let sizes = sizes.into_iter().chain(given_by_none.iter().copied()).collect();
         let signature = Signature { name, sizes, params, definition: self.definition_of(id), places };
-        let Matched { found, bound, fits } = self.match_arguments(&signature, args, Some(&result));
-        let exps: Vec<Exp> = found.into_iter().map(|f| f.exp).collect();
+        let Matched { found, mut bound, fits } = self.match_arguments(&signature, args, Some(&result));
+        let mut exps: Vec<Exp> = found.iter().map(|f| f.exp.clone()).collect();
+        if let (Some(hidden), true) = (hidden, fits) {
+            // A seed of the result tells the sizes; else they are computed first.
+            if !given_by_none.iter().all(|v| bound.contains_key(v)) {
+                for (exp, found) in exps.iter_mut().zip(&found).take(hidden.at) {
+                    if let Some(ty) = &found.ty {
+                        *exp = self.shared("argument", exp.clone(), ty);
+                    }
+                }
+                let call = Exp::Call(hidden.sizes, exps[..hidden.at].to_vec(), Site::new(span));
+                let fresh = |v: &Var| {
+                    let name = self.program.vars.name(*v).to_string();
+                    self.program.vars.fresh(name, Type::I64)
+                };
+                let sizes: Vec<Var> = given_by_none.iter().map(fresh).collect();
+                bound.extend(given_by_none.iter().zip(&sizes).map(|(v, size)| (*v, Size::var(*size))));
+                self.floating.push((sizes, call));
+            }
+            exps.splice(hidden.at..hidden.at, given_by_none.iter().map(|v| size_exp(&bound[v])));
+        }
         if !fits || self.unknown_results.contains(&id) || unbound(&result, &names, &bound) {
             return Typed::poison();
         }

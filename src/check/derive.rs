@@ -227,8 +227,9 @@ impl Deriving<'_> {
             unique = format!("{name}_{number}");
             number += 1;
         }
-        let span = self.program.function(of).span;
-        self.program.functions.push(Function { name: unique, sizes, params, result, body, signature: None, span });
+        // The parameters of `of` come first in what is made of it.
+        let Function { span, hidden, .. } = *self.program.function(of);
+        self.program.functions.push(Function { name: unique, sizes, params, result, body, signature: None, hidden, span });
         FunctionId(self.program.functions.len() as u32 - 1)
     }
 

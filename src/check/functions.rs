@@ -255,7 +255,7 @@ impl<'a> Checker<'a> {
     /// How many arguments a function takes.
     pub fn arity(&self, f: &FunctionValue) -> Option<usize> {
         Some(match f {
-            FunctionValue::Function(id) => self.program.function(*id).params.len(),
+            FunctionValue::Function(id) => self.program.function(*id).visible().count(),
             FunctionValue::Definition(k) => self.module.definitions[*k].params.len(),
             FunctionValue::Scalar(op) => op.arity(),
             FunctionValue::Operator(Operator::Binary(_)) => 2,

@@ -62,6 +62,10 @@ impl<'a> Checker<'a> {
                 self.function_not_value(exp);
                 Typed::poison()
             }
+            ExpKind::Open(name) => {
+                self.open_size(name, span);
+                Typed::poison()
+            }
             ExpKind::Error => Typed::poison(),
         }
     }

@@ -117,6 +117,7 @@ impl<'a> Checker<'a> {
             result,
             body: Body::Exp(body),
             signature: None,
+            hidden: None,
             span: place,
         });
         self.lifted.insert(id, (self.describe_function(f), place));

@@ -120,6 +120,7 @@ fn spell(exp: &Exp, depth: usize) -> String {
         ExpKind::Int(k) => k.to_string(),
         ExpKind::Float(x) => format!("{x:?}"),
         ExpKind::Bool(b) => b.to_string(),
+        ExpKind::Open(name) => format!("?{name}"),
         ExpKind::Unary(UnaryOp::Neg, a) => format!("-{}", inner(a)),
         ExpKind::Unary(UnaryOp::Not, a) => format!("not {}", inner(a)),
         ExpKind::Binary(op, _, a, b) => {
@@ -221,7 +222,13 @@ pub fn count(n: usize, what: &str) -> String {
 
 fn for_each_child<'a>(exp: &'a Exp, f: &mut dyn FnMut(&'a Exp)) {
     match &exp.kind {
-        ExpKind::Name(_) | ExpKind::Int(_) | ExpKind::Float(_) | ExpKind::Bool(_) | ExpKind::Operator(_) | ExpKind::Error => {}
+        ExpKind::Name(_)
+        | ExpKind::Int(_)
+        | ExpKind::Float(_)
+        | ExpKind::Bool(_)
+        | ExpKind::Open(_)
+        | ExpKind::Operator(_)
+        | ExpKind::Error => {}
         ExpKind::Lambda(lambda) => f(&lambda.body),
         ExpKind::Unary(_, a) | ExpKind::Ascribe(a, _) | ExpKind::Field(a, _) => f(a),
         ExpKind::Record(fields) => fields.iter().for_each(|(_, e)| f(e)),

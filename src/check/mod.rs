@@ -12,6 +12,7 @@
 //! * `functions`, `apply`: functions as values, and their bodies in the place of their calls
 //! * `templates`: definitions that are generic or take functions; `combinators`: `map`, `reduce` and the like
 //! * `operator_calls`: derivative operators as they are written; `derive`: the functions they stand for
+//! * `existential`: results whose sizes depend on data
 //! * `records`, `type_names`: records and names of types; `erase`: records to tuples, when all is checked
 //! * `messages`: expressions and types as text
 
@@ -22,6 +23,7 @@ mod calls;
 mod combinators;
 mod derive;
 mod erase;
+mod existential;
 mod functions;
 mod hints;
 mod infer;
@@ -47,6 +49,7 @@ use crate::ir::{Body, Exp, Function, FunctionId, Program, Scalar, Size, Type, Va
 use crate::syntax::{ast, names};
 use apply::Application;
 use binders::IndexCell;
+use existential::open_result_type;
 use rustc_hash::{FxHashMap, FxHashSet};
 use scope::Binding;
 use templates::Callee;
@@ -134,6 +137,8 @@ struct Checker<'a> {
     broken_types: FxHashSet<String>,
     /// The names of types that are being read, with their places, outermost first.
     inside_types: Vec<(String, Span)>,
+    /// The sizes that the type being read leaves open.
+    open_sizes: Vec<Var>,
     /// The variables of a record's fields, where it is taken apart.
     parts: FxHashMap<Var, Vec<Var>>,
     scope: Vec<(String, Binding)>,
@@ -178,6 +183,7 @@ impl<'a> Checker<'a> {
             types: FxHashMap::default(),
             broken_types: FxHashSet::default(),
             inside_types: vec![],
+            open_sizes: vec![],
             parts: FxHashMap::default(),
             scope: vec![],
             type_variables: FxHashMap::default(),
@@ -296,7 +302,9 @@ impl<'a> Checker<'a> {
         let id = FunctionId(self.program.functions.len() as u32);
         let (header, result) = self.aside(types, |c| {
             let header = c.parameters(definition);
-            let result = definition.result.as_ref().and_then(|ty| c.read_type(ty));
+            // What is open is known when the body is checked.
+            let closed = definition.result.as_ref().filter(|_| open_result_type(definition).is_none());
+            let result = closed.and_then(|ty| c.read_type(ty));
             (header, result)
         });
         if header.unread {
@@ -313,6 +321,7 @@ impl<'a> Checker<'a> {
             result: result.unwrap_or(Type::tuple(vec![])),
             body: Body::Exp(Exp::Tuple(vec![])),
             signature: None,
+            hidden: None,
             span: definition.span,
         });
         id
@@ -332,15 +341,20 @@ impl<'a> Checker<'a> {
                 let ty = c.program.vars.ty(param).clone();
                 c.take_apart(param, &ty, &mut taken_apart);
             }
+            if let Some(written) = open_result_type(definition) {
+                c.open_body(id, definition, written, taken_apart);
+                return (None, None);
+            }
             let mut found = c.result(definition, declared.as_ref());
             found.exp = lets(taken_apart, found.exp);
             let result = match (&found.ty, &definition.result) {
                 (Some(ty), None) => c.outward(ty, id, definition),
                 _ => None,
             };
-            (found, result)
+            (Some(found), result)
         });
         self.inside = outside;
+        let Some(found) = found else { return };
         if let Some(result) = result {
             self.program.functions[id.0 as usize].result = result;
             self.unknown_results.remove(&id);

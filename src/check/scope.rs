@@ -91,7 +91,7 @@ impl Checker<'_> {
                 .note(format!("`{word}` makes an array whose elements have one size, which may depend only on what is bound outside")),
             Place::Body(name) => Diagnostic::error(span, format!("the size `{size}` is known only inside `{name}`"))
                 .here(format!("this has type `{ty}`"))
-                .note("the sizes of a result are written in the sizes of the parameters and in `i64` parameters; make it a parameter"),
+                .note(open_size_note(size)),
             Place::Branch | Place::Guarded => Diagnostic::error(span, format!("the size `{size}` is known only inside this branch"))
                 .here(format!("this has type `{ty}`"))
                 .note(format!("bind the size before the condition: `let {size} = …;`")),
@@ -140,4 +140,13 @@ pub fn leaking(ty: &Type, bound: &[Var]) -> Option<Var> {
         s.clone()
     });
     found
+}
+
+/// How to give a result a size that is known only inside its definition.
+pub fn open_size_note(size: &str) -> String {
+    // A bound of a range has a name of ours.
+    let size = if size.ends_with("_to") || size.ends_with("_from") { "m" } else { size };
+    format!(
+        "a size that depends on data has a `?` in the type of the result: `-> [?{size}]f64`; any other is made of the parameters' sizes"
+    )
 }

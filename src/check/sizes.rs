@@ -180,6 +180,9 @@ impl<'a> Checker<'a> {
     }
 
     fn read_size(&mut self, axis: &ast::Exp) -> Option<Size> {
+        if let ExpKind::Open(name) = &axis.kind {
+            return self.open_size(name, axis.span);
+        }
         let mut names = vec![];
         messages::names(axis, &mut names);
         names.retain(|(name, _)| self.lookup(name).is_none() && !self.is_function_name(name));
@@ -257,9 +260,9 @@ impl<'a> Checker<'a> {
                 let text = format!("the size `{}` is known only inside `{}`", self.program.vars.name(var), definition.name.text);
                 let found = self.describe(ty);
                 self.report(
-                    Diagnostic::error(definition.body.span, text).here(format!("this has type `{found}`")).note(
-                        "the sizes of a result are written in the sizes of the parameters and in `i64` parameters; make it a parameter",
-                    ),
+                    Diagnostic::error(definition.body.span, text)
+                        .here(format!("this has type `{found}`"))
+                        .note(super::scope::open_size_note(self.program.vars.name(var))),
                 );
                 None
             }

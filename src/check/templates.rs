@@ -8,6 +8,7 @@
 
 use super::apply::Application;
 use super::calls::{Arg, Signature};
+use super::existential::open_result_type;
 use super::functions::{Context, FunctionValue, function_text};
 use super::hints::is_number;
 use super::messages::{closest, count};
@@ -156,6 +157,9 @@ impl<'a> Checker<'a> {
                 };
                 c.bind_name(&param.name.text, binding);
             }
+            if let Some(written) = open_result_type(definition) {
+                return (!header.unread).then(|| c.open_result(definition, written));
+            }
             let declared = match &definition.result {
                 None => None,
                 Some(ty) => Some(c.read_type(ty)?),
@@ -176,7 +180,16 @@ impl<'a> Checker<'a> {
         let params = types.into_iter().enumerate().map(|(k, ty)| self.program.vars.fresh(named(k), ty)).collect();
         let body = Body::Exp(Exp::Var(self.program.vars.fresh("r", result.clone())));
         let id = FunctionId(self.program.functions.len() as u32);
-        self.program.functions.push(Function { name: name.to_string(), sizes: vec![], params, result, body, signature: None, span });
+        self.program.functions.push(Function {
+            name: name.to_string(),
+            sizes: vec![],
+            params,
+            result,
+            body,
+            signature: None,
+            hidden: None,
+            span,
+        });
         Binding::Function(FunctionValue::Function(id))
     }
 
@@ -346,6 +359,9 @@ impl<'a> Checker<'a> {
                 for (k, f) in given {
                     let Name { text, .. } = &definition.params[k].name;
                     c.bind_name(text, f.map_or(Binding::Poison, Binding::Function));
+                }
+                if let Some(written) = open_result_type(definition) {
+                    return c.open_result(definition, written);
                 }
                 match &definition.result {
                     None => c.infer(&definition.body, hint),

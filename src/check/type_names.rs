@@ -57,6 +57,9 @@ impl<'a> Checker<'a> {
             }
             TypeKind::Array(axes, element) => {
                 for axis in axes {
+                    if let ExpKind::Open(name) = &axis.kind {
+                        self.open_size(name, axis.span);
+                    }
                     if let ExpKind::Name(name) = &axis.kind {
                         if !name.starts_with(|c: char| c.is_lowercase() || c == '_') {
                             self.report(super::sizes::no_size_name(name, axis.span));

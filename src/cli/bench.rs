@@ -14,7 +14,8 @@ use std::time::Instant;
 
 pub fn bench(options: &Bench) -> Result<(), Failure> {
     let purpose = if options.derivative.is_some() { Purpose::Derivative } else { Purpose::Value };
-    let Called { mut source, id: of, mut given, mut values, sizes } = Source::called(&options.subject, &options.inputs, purpose)?;
+    let Called { mut source, id: of, mut given, mut values, sizes } =
+        Source::called(&options.subject, &options.inputs, &options.execution, purpose)?;
     let mut id = of;
     if let Some(kind) = options.derivative {
         let wrt = wrt_positions(&source, of, &options.wrt)?;

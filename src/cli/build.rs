@@ -36,9 +36,16 @@ pub fn build(options: &Build) -> Result<(), Failure> {
                     Some(Derivative::new(&mut source, of, kind, wrt)?)
                 }
             };
-            let made = export(&source, derivative.as_ref().map_or(of, |d| d.id), derivative.as_ref(), &settings);
-            if !exports.iter().any(|e| e.kernel.name == made.kernel.name) {
-                exports.push(made);
+            let mut made = vec![];
+            // The caller computes the sizes that depend on data first.
+            if let Some(hidden) = source.program.function(of).hidden {
+                made.push(export(&source, hidden.sizes, None, &settings));
+            }
+            made.push(export(&source, derivative.as_ref().map_or(of, |d| d.id), derivative.as_ref(), &settings));
+            for made in made {
+                if !exports.iter().any(|e| e.kernel.name == made.kernel.name) {
+                    exports.push(made);
+                }
             }
         }
     }

@@ -9,14 +9,14 @@ use super::source::{Called, Purpose, Source};
 use iverson::value::named::Named;
 
 pub fn run(call: &Call) -> Result<(), Failure> {
-    let Called { source, id, values, .. } = Source::called(&call.subject, &call.inputs, Purpose::Value)?;
+    let Called { source, id, values, .. } = Source::called(&call.subject, &call.inputs, &call.execution, Purpose::Value)?;
     let result = Executable::new(&source, id, &call.execution)?.call_watched(&source, &values)?;
     output::write(&Named::labelled(result, source.program.result_type(id)), &call.output)
 }
 
 /// Derivatives that take no more than the parameters.
 pub fn derivative(call: &Call, kind: Kind, wrt: &Wrt) -> Result<(), Failure> {
-    let Called { mut source, id: of, values, .. } = Source::called(&call.subject, &call.inputs, Purpose::Derivative)?;
+    let Called { mut source, id: of, values, .. } = Source::called(&call.subject, &call.inputs, &call.execution, Purpose::Derivative)?;
     let wrt = wrt_positions(&source, of, wrt)?;
     let derivative = Derivative::new(&mut source, of, kind, wrt)?;
     let result = Executable::new(&source, derivative.id, &call.execution)?.call_watched(&source, &values)?;
@@ -24,7 +24,8 @@ pub fn derivative(call: &Call, kind: Kind, wrt: &Wrt) -> Result<(), Failure> {
 }
 
 pub fn directional(d: &Directional, kind: Kind) -> Result<(), Failure> {
-    let Called { mut source, id: of, mut given, mut values, sizes } = Source::called(&d.call.subject, &d.call.inputs, Purpose::Derivative)?;
+    let Called { mut source, id: of, mut given, mut values, sizes } =
+        Source::called(&d.call.subject, &d.call.inputs, &d.call.execution, Purpose::Derivative)?;
     let wrt = wrt_positions(&source, of, &d.wrt)?;
     let derivative = Derivative::new(&mut source, of, kind, wrt)?;
     values.extend(derivative.directions(&source, &d.directions.dir, &mut given, &sizes)?);
@@ -33,7 +34,8 @@ pub fn directional(d: &Directional, kind: Kind) -> Result<(), Failure> {
 }
 
 pub fn seeded(d: &Seeded) -> Result<(), Failure> {
-    let Called { mut source, id: of, mut given, mut values, sizes } = Source::called(&d.call.subject, &d.call.inputs, Purpose::Derivative)?;
+    let Called { mut source, id: of, mut given, mut values, sizes } =
+        Source::called(&d.call.subject, &d.call.inputs, &d.call.execution, Purpose::Derivative)?;
     let wrt = wrt_positions(&source, of, &d.wrt)?;
     let derivative = Derivative::new(&mut source, of, Kind::Vjp, wrt)?;
     values.push(derivative.seed(&source, d.seed.seed.as_deref(), &mut given, &sizes)?);

@@ -31,7 +31,8 @@ const DOUBLE: Tolerances = Tolerances { error: 1e-5, duality: 1e-9 };
 const SINGLE: Tolerances = Tolerances { error: 1e-3, duality: 1e-4 };
 
 pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
-    let Called { mut source, id: of, mut values, sizes, .. } = Source::called(&options.subject, &options.inputs, Purpose::Derivative)?;
+    let Called { mut source, id: of, mut values, sizes, .. } =
+        Source::called(&options.subject, &options.inputs, &options.execution, Purpose::Derivative)?;
     let wrt = wrt_positions(&source, of, &options.wrt)?;
     let reverse = Derivative::new(&mut source, of, Kind::Vjp, wrt.clone())?;
     let forward = Derivative::new(&mut source, of, Kind::Jvp, wrt.clone())?;

@@ -229,7 +229,7 @@ impl<'a> Line<'a> {
     }
 
     fn parameters(&self) -> Vec<String> {
-        self.of_function(|program, f| f.params.iter().map(|v| program.vars.name(*v).to_string()).collect())
+        self.of_function(|program, f| f.visible().map(|(_, v)| program.vars.name(v).to_string()).collect())
     }
 
     fn sizes(&self) -> Vec<String> {

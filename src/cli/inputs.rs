@@ -1,8 +1,9 @@
 //! The values a command is given: as arguments and in files, by name.
 
+use super::execute::Executable;
 use super::failure::Failure;
-use super::options::Inputs;
-use super::source::quoted;
+use super::options::{Execution, Inputs};
+use super::source::{Source, quoted};
 use iverson::bind::{self, Sizes, nearest};
 use iverson::ir::{FunctionId, Program, Scalar, Type, Var};
 use iverson::value::data::DataFile;
@@ -18,7 +19,7 @@ impl Given {
     /// Reads the arguments, which must all be parameters, and opens the files.
     pub fn new(inputs: &Inputs, program: &Program, id: FunctionId) -> Result<Given, Failure> {
         let f = program.function(id);
-        let params: Vec<&str> = f.params.iter().map(|p| program.vars.name(*p)).collect();
+        let params: Vec<&str> = f.visible().map(|(_, p)| program.vars.name(p)).collect();
         let mut arguments: Vec<(String, Tree)> = vec![];
         for (path, text) in &inputs.arguments {
             let name = path.split('.').next().unwrap_or(path);
@@ -39,8 +40,9 @@ impl Given {
         }
     }
 
-    /// Values for all parameters, and the sizes they give.
-    pub fn arguments(&mut self, program: &Program, id: FunctionId) -> Result<(Vec<Value>, Sizes), Failure> {
+    /// Values for all parameters, and the sizes they give. Sizes of the result that depend on data are computed.
+    pub fn arguments(&mut self, source: &Source, id: FunctionId, execution: &Execution) -> Result<(Vec<Value>, Sizes), Failure> {
+        let program = &source.program;
         let name_of = |v: Var| program.vars.name(v).to_string();
         let values = bind::arguments(program, id, &mut |name, ty| {
             let what = format!("argument `{name}`");
@@ -51,9 +53,16 @@ impl Given {
                 None => self.in_files(name, &wanted),
             }
         });
-        let values = values.map_err(|e| {
+        let mut values = values.map_err(|e| {
             self.files.iter().fold(e, |e, file| e.note(format!("{} has {}", file.path().display(), file.names().join(", "))))
         })?;
+        if let Some(hidden) = program.function(id).hidden {
+            let found = match Executable::new(source, hidden.sizes, execution)?.call(source, &values)? {
+                Value::Tuple(sizes) => sizes,
+                size => vec![size],
+            };
+            values.splice(hidden.at..hidden.at, found);
+        }
         let sizes = bind::sizes(program, id, &values)?;
         Ok((values, sizes))
     }

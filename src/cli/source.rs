@@ -2,7 +2,7 @@
 
 use super::failure::{Failure, draw};
 use super::inputs::Given;
-use super::options::{Inputs, Subject};
+use super::options::{Execution, Inputs, Subject};
 use super::output;
 use super::progress::Progress;
 use iverson::bind::{Sizes, nearest};
@@ -70,10 +70,10 @@ impl Source {
 
     /// The file and the function of a command, with the values that it is given. A generic function is taken at the types
     /// of elements that files have, else at the first that the values fit; to be differentiated, at floats.
-    pub fn called(subject: &Subject, inputs: &Inputs, purpose: Purpose) -> Result<Called, Failure> {
+    pub fn called(subject: &Subject, inputs: &Inputs, execution: &Execution, purpose: Purpose) -> Result<Called, Failure> {
         let (source, id) = Source::subject(subject)?;
         let generic = source.generic.iter().find(|(name, _)| *name == subject.function).map(|(_, variables)| variables.clone());
-        let Some(variables) = generic else { return Called::new(source, id, inputs) };
+        let Some(variables) = generic else { return Called::new(source, id, inputs, execution) };
         let mut given = Given::new(inputs, &source.program, id)?;
         let typed: Vec<Option<Scalar>> = variables.iter().map(|params| params.iter().find_map(|p| given.element_type(p))).collect();
         let typed: Vec<Option<Scalar>> = match purpose {
@@ -85,12 +85,12 @@ impl Source {
             let at = Some((subject.function.as_str(), scalars));
             let source = Source::load(&subject.file, &[&subject.function], at, Warnings::Once).ok()?;
             let id = source.find(&subject.function, &subject.file.display()).ok()?;
-            Called::new(source, id, inputs).ok()
+            Called::new(source, id, inputs, execution).ok()
         };
         if let Some(called) = stored.and_then(|scalars: Vec<Scalar>| called_at(&scalars)) {
             return Ok(called);
         }
-        match Called::new(source, id, inputs) {
+        match Called::new(source, id, inputs, execution) {
             Ok(called) => Ok(called),
             Err(wrong) => combinations(variables.len()).iter().find_map(|scalars| called_at(scalars)).ok_or(wrong),
         }
@@ -144,9 +144,9 @@ pub struct Called {
 }
 
 impl Called {
-    fn new(source: Source, id: FunctionId, inputs: &Inputs) -> Result<Called, Failure> {
+    fn new(source: Source, id: FunctionId, inputs: &Inputs, execution: &Execution) -> Result<Called, Failure> {
         let mut given = Given::new(inputs, &source.program, id)?;
-        let (values, sizes) = given.arguments(&source.program, id)?;
+        let (values, sizes) = given.arguments(&source, id, execution)?;
         Ok(Called { source, id, given, values, sizes })
     }
 }

@@ -1,7 +1,7 @@
 //! Equality of programs up to the names and numbers of variables.
 //!
 //! Functions are matched by name, derived functions by what they are derived from. Sites and spans do not count, sizes
-//! are compared as axes, all NaNs are one. `sum i in 0..p` equals `sum i in 0..max(0, p)`, as the axes do.
+//! are compared as axes, a variable that is bound to a size (`let m = n - 1`) being that size; all NaNs are one. `sum i in 0..p` equals `sum i in 0..max(0, p)`, as the axes do.
 //!
 //! Where `q` could fail, a reader takes `p and q` for `if p then q else false`, and `[p and q] * e` for a guard in a guard.
 //! These count as equal too: they differ only in whether `q` is evaluated where `p` decides.
@@ -29,7 +29,7 @@ pub fn equal_up_to_renaming(a: &Program, b: &Program) -> Result<(), String> {
 
 /// Two functions, with the functions they call compared by name alone.
 pub fn function_equal(a: &Program, f: FunctionId, b: &Program, g: FunctionId) -> Result<(), String> {
-    let mut pairing = Pairing { a, b, right: FxHashMap::default(), left: FxHashMap::default() };
+    let mut pairing = Pairing { a, b, right: FxHashMap::default(), left: FxHashMap::default(), defined: FxHashMap::default() };
     let (f, g) = (a.function(f), b.function(g));
     if f.sizes.len() != g.sizes.len() || f.params.len() != g.params.len() {
         return Err("the parameters differ in number".to_string());
@@ -57,6 +57,8 @@ struct Pairing<'a> {
     b: &'a Program,
     right: FxHashMap<Var, Var>,
     left: FxHashMap<Var, Var>,
+    /// Variables of the second program that are sizes of others.
+    defined: FxHashMap<Var, Size>,
 }
 
 impl Pairing<'_> {
@@ -68,7 +70,9 @@ impl Pairing<'_> {
         self.right.get(&v) == Some(&w) && self.left.get(&w) == Some(&v)
     }
     fn sizes(&self, s: &Size, t: &Size) -> bool {
-        s.substitute(&|v| self.right.get(&v).map(|w| Size::var(*w))).axis() == t.axis()
+        let s = s.substitute(&|v| self.right.get(&v).map(|w| Size::var(*w)));
+        let expand = |s: &Size| s.substitute(&|v| self.defined.get(&v).cloned()).axis();
+        s.axis() == t.axis() || expand(&s) == expand(t)
     }
     fn types(&self, s: &Type, t: &Type) -> bool {
         match (s, t) {
@@ -226,6 +230,10 @@ impl Pairing<'_> {
                 self.exps(a, c)?;
                 vs.len() == ws.len() && {
                     vs.iter().zip(ws).for_each(|(v, w)| self.pair(*v, *w));
+                    if let ([w], Some(size)) = (ws.as_slice(), exp_size(c)) {
+                        let size = size.substitute(&|v| self.defined.get(&v).cloned());
+                        self.defined.insert(*w, size);
+                    }
                     self.exps(b, d)?;
                     true
                 }

@@ -210,7 +210,28 @@ pub struct Function {
     pub body: Body,
     /// The types as they are written, where there are records among them: here they are tuples.
     pub signature: Option<Box<Signature>>,
+    /// Parameters that no caller gives: sizes of the result that depend on data.
+    pub hidden: Option<Hidden>,
     pub span: Span,
+}
+
+/// `count` parameters from `at` on are the results of another function on the parameters before them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hidden {
+    pub at: usize,
+    pub count: usize,
+    pub sizes: FunctionId,
+}
+
+impl Function {
+    /// Whether a parameter is one that no caller gives.
+    pub fn hides(&self, k: usize) -> bool {
+        self.hidden.is_some_and(|h| (h.at..h.at + h.count).contains(&k))
+    }
+    /// The parameters that callers give, with their positions.
+    pub fn visible(&self) -> impl Iterator<Item = (usize, Var)> + '_ {
+        self.params.iter().copied().enumerate().filter(|(k, _)| !self.hides(*k))
+    }
 }
 
 /// The types of parameters and result with the names of fields, for who calls a function from outside.

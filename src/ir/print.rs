@@ -605,6 +605,7 @@ mod tests {
             result: result(n),
             body: Body::Exp(body),
             signature: None,
+            hidden: None,
             span: Span::default(),
         };
         let program = Program { vars, functions: vec![f] };

@@ -82,6 +82,8 @@ pub enum ExpKind {
     Int(u64),
     Float(f64),
     Bool(bool),
+    /// `?m`, in the axes of a type alone: a size that a definition computes.
+    Open(String),
     Unary(UnaryOp, Box<Exp>),
     /// The operator's own span is kept for messages.
     Binary(BinaryOp, Span, Box<Exp>, Box<Exp>),

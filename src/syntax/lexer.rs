@@ -131,6 +131,8 @@ pub enum Token {
     Bar,
     #[token("#")]
     Hash,
+    #[token("?")]
+    Question,
 
     /// Kept only in `a--b`, where a comment cannot be meant; everywhere else the callback skips the line.
     #[token("--", comment)]
@@ -231,7 +233,6 @@ fn bad_characters(span: Span, text: &str) -> Diagnostic {
         '∑' => diagnostic.note("a sum is written `sum i. e`"),
         '"' | '\'' => diagnostic.note("there are no strings, and names end in a letter, a digit or `_`"),
         '@' => diagnostic.note("a matrix product is written `for i, j. sum k. A[i, k] * B[k, j]`"),
-        '?' => diagnostic.note("a choice is written `if c then a else b`"),
         _ if first.is_whitespace() => diagnostic.note("only spaces, tabs and line ends may stand between words"),
         _ => diagnostic,
     }

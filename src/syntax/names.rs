@@ -52,7 +52,7 @@ impl Scope<'_> {
                     (self.found)(name, exp.span)
                 }
             }
-            ExpKind::Int(_) | ExpKind::Float(_) | ExpKind::Bool(_) | ExpKind::Operator(_) | ExpKind::Error => {}
+            ExpKind::Int(_) | ExpKind::Float(_) | ExpKind::Bool(_) | ExpKind::Open(_) | ExpKind::Operator(_) | ExpKind::Error => {}
             ExpKind::Lambda(lambda) => {
                 let lambda = Arc::make_mut(lambda);
                 lambda.params.iter().for_each(|pattern| self.bind(pattern));

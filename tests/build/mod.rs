@@ -51,6 +51,7 @@ impl Build {
             result,
             body: Body::Exp(body),
             signature: None,
+            hidden: None,
             span: Span::default(),
         };
         self.program.functions.push(function);

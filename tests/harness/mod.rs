@@ -66,6 +66,20 @@ pub fn direction(value: &Value, seed: u64) -> Option<Value> {
     Some(direction)
 }
 
+/// The arguments with the sizes that depend on them, which the program computes.
+pub fn with_sizes(program: &Program, id: FunctionId, mut args: Vec<Value>) -> Result<Vec<Value>, String> {
+    if let Some(hidden) = program.function(id).hidden {
+        let sizes = iverson::pipeline::prepare(program, hidden.sizes, None);
+        let (found, _) = iverson::interpret::call(&sizes, hidden.sizes, &args[..hidden.at]).map_err(|f| f.message)?;
+        let found = match found {
+            Value::Tuple(found) => found,
+            found => vec![found],
+        };
+        args.splice(hidden.at..hidden.at, found);
+    }
+    Ok(args)
+}
+
 /// Whether the arguments fit the function, sizes included.
 pub fn fits(program: &Program, id: FunctionId, args: &[Value]) -> Result<(), String> {
     bind::sizes(program, id, args).map(|_| ()).map_err(|e| format!("{e:?}"))

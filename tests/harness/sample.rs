@@ -40,10 +40,22 @@ fn fill_integers(value: &mut Value, integer: i64) {
 /// The arguments of a function whose `k`-th size is `sizes[k mod length]`.
 pub fn arguments(program: &Program, id: FunctionId, sizes: &[i64], integer: i64) -> Vec<Value> {
     let f = program.function(id);
-    // A size may also be an integer parameter's value.
-    let size = |v: Var| f.sizes.iter().position(|s| *s == v).map(|k| sizes[k % sizes.len()]).or(Some(integer));
     let mut seed = 0.0;
-    f.params.iter().map(|p| sample(program.vars.ty(*p), &size, integer, &mut seed)).collect()
+    let mut args: Vec<Value> = vec![];
+    for (k, p) in f.params.iter().enumerate() {
+        // Sizes that depend on data are what they must be.
+        if f.hidden.is_some_and(|h| h.at == k) {
+            args = super::with_sizes(program, id, args.clone()).unwrap_or(args);
+        }
+        if args.len() > k {
+            continue;
+        }
+        // A size may also be an integer parameter's value.
+        let given = |v: Var| f.params.iter().position(|p| *p == v).and_then(|k| args.get(k)).and_then(Value::as_i64);
+        let size = |v: Var| f.sizes.iter().position(|s| *s == v).map(|k| sizes[k % sizes.len()]).or_else(|| given(v)).or(Some(integer));
+        args.push(sample(program.vars.ty(*p), &size, integer, &mut seed));
+    }
+    args
 }
 
 /// The arguments at every of `SIZES`.

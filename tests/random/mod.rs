@@ -406,6 +406,7 @@ pub fn random_program(seed: u64, depth: usize) -> Program {
         result,
         body: Body::Exp(body),
         signature: None,
+        hidden: None,
         span: Span::new(0, 900, 901),
     };
     w.program.functions.push(function);

@@ -516,6 +516,7 @@ impl Reader<'_, '_> {
             Token::ParenOpen => self.brackets(Role::Tuple),
             Token::BracketOpen => self.brackets(Role::Array),
             Token::BraceOpen => self.brackets(Role::Braces),
+            Token::Question => Tree::Glued(vec![self.leaf(), self.leaf()]),
             _ => self.leaf(),
         }
     }

@@ -171,6 +171,9 @@ impl Parser<'_> {
         if matches!(self.token(), Token::In | Token::Do | Token::While | Token::With | Token::Type) {
             diagnostic = diagnostic.note(format!("{} is a keyword", self.found()));
         }
+        if self.at(Token::Question) {
+            diagnostic = diagnostic.note("`[?m]f64` is the type of a result whose size depends on data");
+        }
         self.report(diagnostic);
         let skipped = self.at;
         while operator(self.token()).is_some() && !self.at(Token::Equals) {

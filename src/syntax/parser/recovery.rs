@@ -31,6 +31,7 @@ impl Parser<'_> {
             (_, Token::Arrow) => {
                 diagnostic.note("a lambda is written `|x| e`; `->` stands in a singleton `{k -> v}` or before a result type")
             }
+            (_, Token::Question) => diagnostic.note("a choice is written `if c then a else b`"),
             (_, Token::Else) => diagnostic.note("`else` belongs to `if c then a else b`"),
             (_, Token::Then) => diagnostic.note("`then` belongs to `if c then a else b`"),
             (_, Token::Equals | Token::ColonEquals) => diagnostic.note("a binding is `let x = e; body`; equality is `==`"),

@@ -39,7 +39,7 @@ impl Parser<'_> {
         let kind = match self.token() {
             Token::BracketOpen => {
                 let opened = self.open(Token::BracketClose);
-                let (sizes, _) = self.list(opened, Token::BracketClose, "`,` or `]`", Parser::expression);
+                let (sizes, _) = self.list(opened, Token::BracketClose, "`,` or `]`", Parser::axis);
                 if sizes.is_empty() {
                     let diagnostic = Diagnostic::error(start.to(self.previous()), "an axis needs a size");
                     self.report(diagnostic.note("`[n]f64` is an array of `n` numbers, for any `n`"));
@@ -76,6 +76,16 @@ impl Parser<'_> {
             }
         };
         (kind, None)
+    }
+
+    /// A size, or `?m` for one that the definition computes.
+    fn axis(&mut self) -> Exp {
+        if !self.at(Token::Question) {
+            return self.expression();
+        }
+        let start = self.bump();
+        let name = self.name("the name of a size");
+        Exp { kind: ExpKind::Open(name.text), span: start.to(name.span.max(start)) }
     }
 
     fn element(&mut self, start: Span) -> TypeExp {
