@@ -48,6 +48,11 @@ fn data(folder: &Path) {
     write("objects.npy", &npy("|O", false, "(1,)", b"\x80\x04N."));
     write("words.npy", &npy("<U3", false, "(1,)", &[0; 12]));
     write("places.npy", &npy("<i8", false, "(2,)", &[0i64.to_le_bytes(), 2i64.to_le_bytes()].concat()));
+    let singles = [1.5f32, 0.1, 3.0].map(f32::to_le_bytes).concat();
+    write("single.npy", &npy("<f4", false, "(3,)", &singles));
+    write("short.npy", &npy("<i4", false, "(2,)", &[2i32.to_le_bytes(), 0i32.to_le_bytes()].concat()));
+    write("bytes.npy", &npy("|u1", false, "(2,)", &[2, 1]));
+    write("large.npy", &npy("<i8", false, "(2,)", &[1i64.to_le_bytes(), 3_000_000_001i64.to_le_bytes()].concat()));
     write("nan.npy", &npy("<f8", false, "(3,)", &floats(&[1.0, f64::NAN, f64::INFINITY])));
     write("none.npy", &npy("<f8", false, "(0,)", &[]));
     write("claims.npy", &npy("<f8", false, "(4000000000000,)", &floats(&[1.0])));

@@ -10,10 +10,10 @@ mod harness;
 use generator::grow::grow;
 use generator::matrix::Matrix;
 use generator::shrink::shrink;
-use generator::{Generated, Random, Ty};
+use generator::{Generated, Random, Ty, Width};
 use harness::derivatives::Modes;
 use harness::stages::Target;
-use iverson::types::Lit;
+use iverson::types::{Lit, Scalar};
 use iverson::value::{Array, Data, Value};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -109,12 +109,9 @@ fn check(seed: u64, program: &Generated) -> Result<(), String> {
 }
 
 fn check_all(seed: u64, generated: &Generated) -> Result<(), String> {
-    let mut text = generated.text();
     let nested = seed % NESTED_EVERY == 0 || std::env::var("IVERSON_SEED").is_ok();
     let compiled = seed % COMPILED_EVERY == 0 || std::env::var("IVERSON_SEED").is_ok();
-    if nested {
-        text += &gradient_definition(generated);
-    }
+    let text = generated.text_with(&if nested { gradient_definition(generated) } else { String::new() });
     let program = harness::load(&text).map_err(|e| format!("the checker complains:\n{e}"))?;
     harness::sound(&program).map_err(|e| format!("the program {e}"))?;
     let target = if compiled { Target::Compiled } else { Target::Interpreter };
@@ -145,9 +142,9 @@ fn program_without_derivatives(program: &iverson::ir::Program, id: iverson::ir::
 /// `gradient(x, .., seed)`: the adjoints of `f`, to be differentiated again.
 fn gradient_definition(generated: &Generated) -> String {
     let main = generated.main();
-    let params: Vec<String> = main.params.iter().map(|(name, ty)| format!("{name}: {}", ty.text())).collect();
+    let params: Vec<String> = main.params.iter().map(|(name, ty)| format!("{name}: {}", generated.given(ty))).collect();
     let names: Vec<&str> = main.params.iter().map(|(name, _)| name.as_str()).collect();
-    let adjoints: Vec<String> = main.params.iter().filter(|(_, ty)| ty.has_float()).map(|(_, ty)| ty.text()).collect();
+    let adjoints: Vec<String> = main.params.iter().filter(|(_, ty)| ty.has_float()).map(|(_, ty)| generated.given(ty)).collect();
     format!(
         "def gradient({}, seed: {}) -> ({}) =\n  let (value, adjoints) = vjp(f, ({}), seed); adjoints\n",
         params.join(", "),
@@ -162,19 +159,27 @@ fn arguments(generated: &Generated, seed: u64, n: i64, m: i64) -> Vec<Value> {
     let mut random = Random(seed ^ 0x5eed);
     let sizes = [("n", n), ("m", m)];
     let params = generated.main().params.iter();
+    // Of a scalar, or of an array as the program declares it.
+    let float = |ty: &Ty| match (generated.width, generated.given(ty).contains("f32")) {
+        (Width::Single, _) | (_, true) => Scalar::F32,
+        (Width::Wide | Width::Mixed, false) => Scalar::F64,
+    };
     params
         .map(|(_, ty)| match ty {
-            Ty::F64 => Value::Scalar(Lit::F64(random.float())),
+            Ty::F64 => Value::Scalar(Lit::float(float(ty), random.float())),
             Ty::I64 => Value::Scalar(Lit::I64(random.below(7) as i64 - 2)),
             Ty::Floats(dims) => {
                 let shape: Vec<usize> = dims.iter().map(|d| d.value(&sizes) as usize).collect();
-                let data = (0..shape.iter().product::<usize>()).map(|_| random.float()).collect();
-                Value::Array(Array { shape, data: Data::F64(data) })
+                let mut data = Data::zeros(float(ty), 0);
+                (0..shape.iter().product::<usize>()).for_each(|_| data.push(Lit::float(float(ty), random.float())));
+                Value::Array(Array { shape, data })
             }
             Ty::Places(at, to) => {
                 let count = at.value(&sizes) as usize;
-                let data = (0..count).map(|_| random.below(to.value(&sizes) as usize) as i64).collect();
-                Value::Array(Array { shape: vec![count], data: Data::I64(data) })
+                let scalar = if generated.given(ty).contains("i32") { Scalar::I32 } else { Scalar::I64 };
+                let mut data = Data::zeros(scalar, 0);
+                (0..count).for_each(|_| data.push(Lit::integer(scalar, random.below(to.value(&sizes) as usize) as i64)));
+                Value::Array(Array { shape: vec![count], data })
             }
             Ty::Place(_) | Ty::Bool | Ty::Tuple(_) => unreachable!("no parameter has this type"),
         })

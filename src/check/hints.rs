@@ -45,7 +45,8 @@ pub fn strength(exp: &Exp) -> Strength {
         ExpKind::Binary(BinaryOp::IDiv | BinaryOp::IMod, _, a, b) => strength(a).max(strength(b)),
         ExpKind::Binary(BinaryOp::Div, _, a, b) => strength(a).max(strength(b)).max(Strength::Float),
         ExpKind::Bracket(items) => match items.as_slice() {
-            [p] if is_condition(p) => Strength::Whole,
+            // Of one element it may be an Iverson bracket, which says nothing of the type of what it guards.
+            [p] if is_condition(p) || strength(p) == Strength::Known => Strength::Whole,
             items => strongest(items),
         },
         ExpKind::Let(_, _, _, body) => strength(body),

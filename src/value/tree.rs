@@ -165,7 +165,7 @@ impl Wanted<'_> {
             let at = index.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
             refused().note(format!("its number {x} at [{at}] is no {}", wanted.name()))
         };
-        let exact = |x: i64| x.unsigned_abs() <= 1 << f32::MANTISSA_DIGITS;
+        let exact = |x: i64| x as f32 as i128 == i128::from(x);
         let data = match (data, wanted) {
             (data, wanted) if data.scalar() == wanted => data,
             (Data::I64(v), Scalar::F64) => Data::F64(v.iter().map(|x| *x as f64).collect()),

@@ -5,7 +5,7 @@
 
 use super::grammar::{Class, Kind, dims, producers, slots};
 use super::matrix::Matrix;
-use super::{Definition, Dim, Generated, Piece, Random, Tree, Ty};
+use super::{Definition, Dim, Generated, Piece, Random, Tree, Ty, Width};
 
 /// A program from a seed; `seen` says what to prefer.
 pub fn grow(seed: u64, seen: &Matrix) -> Generated {
@@ -48,7 +48,12 @@ pub fn grow(seed: u64, seen: &Matrix) -> Generated {
         let body = grower.tree(None, &result, 7, true);
         definitions.push(Definition { name: name.to_string(), params, result, body });
     }
-    Generated { definitions }
+    let width = match seed % 6 {
+        1 => Width::Single,
+        4 => Width::Mixed,
+        _ => Width::Wide,
+    };
+    Generated { definitions, width }
 }
 
 struct Grower<'a> {

@@ -109,6 +109,15 @@ impl Tree {
             }
         }
     }
+    /// `f64(0.5)` for `0.5`: elsewhere than beside other floats a literal would be of another type once it is narrowed.
+    fn with_typed_literals(&self) -> Tree {
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) if self.kind == Kind::Lit && self.ty == Ty::F64 => Piece::Text(format!("f64({text})")),
+            Piece::Text(text) => Piece::Text(text.clone()),
+            Piece::Child(child) => Piece::Child(child.with_typed_literals()),
+        });
+        Tree { kind: self.kind, ty: self.ty.clone(), pieces: pieces.collect() }
+    }
     pub fn node_count(&self) -> usize {
         1 + self.children().map(Tree::node_count).sum::<usize>()
     }
@@ -122,23 +131,57 @@ pub struct Definition {
     pub body: Tree,
 }
 
+/// Of which types the numbers of a program are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// All floats are `f64`, all integers `i64`.
+    Wide,
+    /// All floats are `f32`.
+    Single,
+    /// The vectors given to the program are of `f32` and `i32`, and are converted.
+    Mixed,
+}
+
 /// The last definition is the one to call; it takes the sizes `n` and `m`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
     pub definitions: Vec<Definition>,
+    pub width: Width,
 }
 
 impl Generated {
     pub fn main(&self) -> &Definition {
         self.definitions.last().expect("a program has a definition")
     }
-    pub fn text(&self) -> String {
+    /// With more definitions behind, which are in `f64` as the others are before they are narrowed.
+    pub fn text_with(&self, more: &str) -> String {
         let mut out = String::new();
-        for d in &self.definitions {
-            let params: Vec<String> = d.params.iter().map(|(name, ty)| format!("{name}: {}", ty.text())).collect();
-            let _ = writeln!(out, "def {}({}) -> {} =\n  {}", d.name, params.join(", "), d.result.text(), d.body.text());
+        for (k, d) in self.definitions.iter().enumerate() {
+            let main = k + 1 == self.definitions.len();
+            let params: Vec<String> =
+                d.params.iter().map(|(name, ty)| format!("{name}: {}", if main { self.given(ty) } else { ty.text() })).collect();
+            let _ = write!(out, "def {}({}) -> {} =\n  ", d.name, params.join(", "), d.result.text());
+            for (name, ty) in d.params.iter().filter(|(_, ty)| main && self.given(ty) != ty.text()) {
+                let wide = if ty.has_float() { "f64" } else { "i64" };
+                let _ = write!(out, "let {name} = for i. {wide}({name}[i]); ");
+            }
+            let body = if self.width == Width::Single { d.body.with_typed_literals() } else { d.body.clone() };
+            let _ = writeln!(out, "{}", body.text());
         }
-        out
+        out += more;
+        if self.width == Width::Single { out.replace("f64", "f32") } else { out }
+    }
+    pub fn text(&self) -> String {
+        self.text_with("")
+    }
+    /// The type of a parameter of the last definition.
+    pub fn given(&self, ty: &Ty) -> String {
+        let text = ty.text();
+        match ty {
+            Ty::Floats(dims) if dims.len() == 1 && self.width == Width::Mixed => text.replace("f64", "f32"),
+            Ty::Places(..) if self.width == Width::Mixed => text.replace("i64", "i32"),
+            _ => text,
+        }
     }
 }
 
