@@ -170,6 +170,7 @@ impl<'a> Checker<'a> {
         let range = binding.range.as_ref().map(|(lo, hi)| (self.integer(lo, "a bound"), self.integer(hi, "a bound")));
         let name = binding.name.text.as_str();
         let index = self.program.vars.fresh(name, Type::I64);
+        self.program.vars.set_origin(index, binding.name.span);
         // A range that is written may be empty, so what stands under it is not certainly evaluated.
         let certain = match &range {
             None => true,

@@ -325,6 +325,7 @@ impl<'a> Checker<'a> {
         match pattern {
             Pattern::Name(name) => {
                 let var = self.program.vars.fresh(name.text.clone(), ty.clone());
+                self.program.vars.set_origin(var, name.span);
                 self.bind_name(&name.text, Binding::Var(var));
                 self.take_apart(var, ty, inner);
                 Some(vec![var])

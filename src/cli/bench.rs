@@ -3,50 +3,92 @@
 use super::derivative::{Derivative, wrt_positions};
 use super::execute::{Executable, threads};
 use super::failure::Failure;
-use super::options::{Bench, Kind, Target};
+use super::options::{Bench, Kind, Target, Work};
 use super::output;
 use super::progress::Progress;
 use super::source::{Called, Purpose, Source};
+use iverson::ir::FunctionId;
 use iverson::value::Value;
 use serde_json::json;
 use std::io::Write;
 use std::time::Instant;
 
-pub fn bench(options: &Bench) -> Result<(), Failure> {
-    let purpose = if options.derivative.is_some() { Purpose::Derivative } else { Purpose::Value };
+/// A function with the values that it is to be called with.
+pub struct Prepared {
+    pub source: Source,
+    pub id: FunctionId,
+    pub values: Vec<Value>,
+    /// What a call is: the function that computes sizes of the result, if there is one, and the function itself; each with
+    /// how many of the values it takes.
+    pub stages: Vec<(FunctionId, usize)>,
+}
+
+impl Prepared {
+    /// The stages, ready to be called.
+    pub fn executables(&self, new: impl Fn(FunctionId) -> Result<Executable, Failure>) -> Result<Vec<Stage<'_>>, Failure> {
+        let stage = |(id, count): &(FunctionId, usize)| Ok(Stage { executable: new(*id)?, values: &self.values[..*count], result: None });
+        self.stages.iter().map(stage).collect()
+    }
+}
+
+/// One part of a call.
+pub struct Stage<'a> {
+    pub executable: Executable,
+    pub values: &'a [Value],
+    /// Of the last call; its memory is used again.
+    result: Option<Value>,
+}
+
+impl Stage<'_> {
+    pub fn call(&mut self, source: &Source) -> Result<(), Failure> {
+        self.executable.call_into(source, self.values, &mut self.result)
+    }
+}
+
+pub fn prepare(work: &Work) -> Result<Prepared, Failure> {
+    let purpose = if work.derivative.is_some() { Purpose::Derivative } else { Purpose::Value };
     let Called { mut source, id: of, mut given, mut values, sizes } =
-        Source::called(&options.subject, &options.inputs, &options.execution, purpose)?;
+        Source::called(&work.subject, &work.inputs, &work.execution, purpose)?;
     let mut id = of;
-    if let Some(kind) = options.derivative {
-        let wrt = wrt_positions(&source, of, &options.wrt)?;
+    if let Some(kind) = work.derivative {
+        let wrt = wrt_positions(&source, of, &work.wrt)?;
         let derivative = Derivative::new(&mut source, of, kind, wrt)?;
         match kind {
-            Kind::Jvp | Kind::Hvp => values.extend(derivative.directions(&source, &options.directions.dir, &mut given, &sizes)?),
-            Kind::Vjp => values.push(derivative.seed(&source, options.seed.seed.as_deref(), &mut given, &sizes)?),
+            Kind::Jvp | Kind::Hvp => values.extend(derivative.directions(&source, &work.directions.dir, &mut given, &sizes)?),
+            Kind::Vjp => values.push(derivative.seed(&source, work.seed.seed.as_deref(), &mut given, &sizes)?),
             Kind::Grad | Kind::ValueAndGrad | Kind::Jacobian | Kind::Hessian => {}
         }
         id = derivative.id;
     }
-    let function = Executable::new(&source, id, &options.execution)?;
-    let mut times = time(&function, &source, &values, options.runs)?;
+    let sizes = source.program.function(of).hidden.map(|hidden| (hidden.sizes, hidden.at));
+    let stages = sizes.into_iter().chain([(id, values.len())]).collect();
+    Ok(Prepared { source, id, values, stages })
+}
+
+pub fn bench(options: &Bench) -> Result<(), Failure> {
+    let work = &options.work;
+    let prepared = prepare(work)?;
+    let mut stages = prepared.executables(|id| Executable::new(&prepared.source, id, &work.execution))?;
+    let mut times = time(&mut stages, &prepared.source, options.runs)?;
     times.sort_by(f64::total_cmp);
     let (minimum, median) = (times[0], times[times.len() / 2]);
     let memory = peak_memory();
-    let compiled = function.native();
-    let threads = threads(&options.execution);
+    let native: Vec<_> = stages.iter().filter_map(|stage| stage.executable.native()).collect();
+    let compiled = (!native.is_empty()).then(|| (native.iter().map(|c| c.compile_ms).sum::<f64>(), native.iter().all(|c| c.from_cache)));
+    let threads = threads(&work.execution);
     output::print(|out| {
         if options.json {
             let mut report = json!({
-                "function": options.subject.function,
-                "target": target_name(options.execution.target),
+                "function": work.subject.function,
+                "target": target_name(work.execution.target),
                 "median_ms": 1e3 * median,
                 "min_ms": 1e3 * minimum,
                 "runs": options.runs,
                 "threads": threads,
             });
-            if let Some(c) = &compiled {
-                report["compile_ms"] = json!(c.compile_ms);
-                report["cached"] = json!(c.from_cache);
+            if let Some((ms, cached)) = compiled {
+                report["compile_ms"] = json!(ms);
+                report["cached"] = json!(cached);
             }
             if let Some(bytes) = memory {
                 report["peak_memory_bytes"] = json!(bytes);
@@ -55,8 +97,8 @@ pub fn bench(options: &Bench) -> Result<(), Failure> {
         }
         writeln!(out, "median   {}", duration(median))?;
         writeln!(out, "min      {}", duration(minimum))?;
-        if let Some(c) = &compiled {
-            writeln!(out, "compile  {:.1} ms{}", c.compile_ms, if c.from_cache { " (cached)" } else { "" })?;
+        if let Some((ms, cached)) = compiled {
+            writeln!(out, "compile  {ms:.1} ms{}", if cached { " (cached)" } else { "" })?;
         }
         if let Some(bytes) = memory {
             writeln!(out, "memory   {:.1} MiB at the peak", bytes as f64 / (1u64 << 20) as f64)?;
@@ -66,17 +108,17 @@ pub fn bench(options: &Bench) -> Result<(), Failure> {
 }
 
 /// Seconds of each call, after one that warms up.
-fn time(function: &Executable, source: &Source, values: &[Value], runs: u32) -> Result<Vec<f64>, Failure> {
-    let mut result = None;
+fn time(stages: &mut [Stage], source: &Source, runs: u32) -> Result<Vec<f64>, Failure> {
+    let mut call = || stages.iter_mut().try_for_each(|stage| stage.call(source));
     let warming = Progress::new("warming up");
-    function.call_into(source, values, &mut result)?;
+    call()?;
     drop(warming);
     let mut times = vec![];
     let progress = Progress::counted("timing call", runs.into());
     for k in 0..runs {
         progress.at(k.into());
         let start = Instant::now();
-        function.call_into(source, values, &mut result)?;
+        call()?;
         times.push(start.elapsed().as_secs_f64());
     }
     Ok(times)
@@ -89,7 +131,7 @@ fn target_name(target: Target) -> &'static str {
     }
 }
 
-fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.3} s"),
         s if s >= 1e-3 => format!("{:.3} ms", s * 1e3),

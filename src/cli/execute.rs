@@ -38,7 +38,7 @@ impl Executable {
             }
             Target::C => {
                 let progress = Progress::new(format!("compiling `{name}`"));
-                let compiled = compile(&program, id, execution.strict)?;
+                let compiled = compile(&program, id, options(execution.strict))?;
                 drop(progress);
                 let cached = if compiled.from_cache { " (cached)" } else { "" };
                 if execution.verbose {
@@ -50,6 +50,14 @@ impl Executable {
             }
         };
         Ok(Executable { engine, threads: threads(execution) })
+    }
+
+    /// Native code that says where its time goes.
+    pub fn profiling(source: &Source, id: FunctionId, execution: &Execution) -> Result<Executable, Failure> {
+        let _progress = Progress::new("compiling for profiling");
+        let program = pipeline::prepare(&source.program, id, None);
+        let compiled = compile(&program, id, runtime::Options { profile: true, ..options(execution.strict) })?;
+        Ok(Executable { engine: Engine::Native(Box::new(compiled)), threads: threads(execution) })
     }
 
     pub fn call(&self, source: &Source, values: &[Value]) -> Result<Value, Failure> {
@@ -106,7 +114,7 @@ pub fn run_once(
         Target::Interpret => Engine::Interpreter(program, id),
         Target::C => {
             let _progress = Progress::new("compiling");
-            Engine::Native(Box::new(compile(&program, id, false)?))
+            Engine::Native(Box::new(compile(&program, id, options(false))?))
         }
     };
     let mut result = None;
@@ -120,8 +128,11 @@ fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-fn compile(program: &Program, id: FunctionId, strict: bool) -> Result<runtime::Compiled, Failure> {
-    let options = runtime::Options { strict, ..runtime::Options::default() };
+fn options(strict: bool) -> runtime::Options {
+    runtime::Options { strict, ..runtime::Options::default() }
+}
+
+fn compile(program: &Program, id: FunctionId, options: runtime::Options) -> Result<runtime::Compiled, Failure> {
     runtime::compile(program, id, options).map_err(|e| {
         let error = e.notes.into_iter().fold(Error::new(e.message), Error::note);
         Failure::Message(error)

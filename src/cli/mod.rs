@@ -15,6 +15,7 @@ mod fmt;
 mod inputs;
 mod options;
 mod output;
+mod profile;
 mod progress;
 mod repl;
 mod show;
@@ -55,6 +56,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Cost(c) => cost::cost(&c),
         Command::CheckGrad(c) => check_grad::check_grad(&c),
         Command::Bench(b) => bench::bench(&b),
+        Command::Profile(p) => profile::profile(&p),
         Command::Build(b) => build::build(&b),
         Command::Fmt(f) => fmt::fmt(&f),
         Command::Repl(r) => repl::repl(&r),

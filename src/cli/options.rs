@@ -109,6 +109,12 @@ pub enum Command {
     /// Time calls, apart from compilation
     #[command(after_help = "Example:\n  iverson bench model.iv loss --derivative grad 'x=random(100000)' --runs 50")]
     Bench(Bench),
+    /// Find where the time of calls goes, by line of the source
+    #[command(after_help = "Examples:\n  iverson profile model.iv loss --data in.npz\n  \
+        iverson profile model.iv loss --derivative grad --data in.npz --threads 1\n\n\
+        A loop of a derivative belongs to the line that it is derived from. Where loops of several lines have\n\
+        become one, they are listed together. Times are those of the calling thread, waiting for others included.")]
+    Profile(Profile),
     /// Write a C library and its header from functions and their derivatives
     #[command(after_help = "Examples:\n  iverson build gmm.iv loglik --derivative value-and-grad -o lib/gmm\n  \
         iverson build model.iv predict loss:grad --wrt w,b --lib static\n\n\
@@ -404,15 +410,16 @@ pub struct CheckGrad {
     pub json: bool,
 }
 
+/// A call of a function or a derivative, with everything it takes.
 #[derive(Args)]
-pub struct Bench {
+pub struct Work {
     #[command(flatten)]
     pub subject: Subject,
     #[command(flatten)]
     pub inputs: Inputs,
     #[command(flatten)]
     pub execution: Execution,
-    /// Time this derivative of the function
+    /// Take this derivative of the function
     #[arg(long, value_enum, value_name = "KIND")]
     pub derivative: Option<Kind>,
     #[command(flatten)]
@@ -421,12 +428,35 @@ pub struct Bench {
     pub directions: Directions,
     #[command(flatten)]
     pub seed: Seed,
+}
+
+#[derive(Args)]
+pub struct Bench {
+    #[command(flatten)]
+    pub work: Work,
     /// How many calls to time, after one that is not
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: u32,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Profile {
+    #[command(flatten)]
+    pub work: Work,
+    /// How long to sample calls
+    #[arg(long, value_name = "S", default_value_t = 2.0, value_parser = seconds)]
+    pub seconds: f64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A time that somebody waits for.
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|s| (0.01..=3600.0).contains(s)).ok_or_else(|| "expected seconds, from 0.01 to 3600".to_string())
 }
 
 /// A function, or a derivative of it.

@@ -16,6 +16,8 @@ pub struct Style {
     pub count: bool,
     /// No vector maths: every call is the scalar library's.
     pub strict: bool,
+    /// Say at each mark what the time is spent on.
+    pub profile: bool,
     /// A part of a larger text: what it includes stands before it, and its names are its own.
     pub embedded: bool,
 }
@@ -27,7 +29,8 @@ pub fn entry_name(kernel: &Kernel) -> String {
 
 /// The kernel as C.
 pub fn c(kernel: &Kernel, style: Style) -> String {
-    let mut emitter = Emitter { names: Names::new(kernel), style, out: String::new(), depth: 0, end: "iv_done".into(), regions: 0 };
+    let mut emitter =
+        Emitter { names: Names::new(kernel), style, out: String::new(), depth: 0, end: "iv_done".into(), regions: 0, marked: 0 };
     emitter.unit();
     emitter.out
 }
@@ -41,6 +44,8 @@ struct Emitter<'a> {
     end: String,
     /// The number of parallel regions so far.
     regions: usize,
+    /// What the time is spent on.
+    marked: usize,
 }
 
 macro_rules! line {
@@ -71,6 +76,9 @@ impl Emitter<'_> {
                 self.line("#define IV_STRICT 1");
             }
             self.line("#include \"iverson.h\"");
+            if self.style.profile {
+                self.line("#include \"iverson_profile.h\"");
+            }
             self.line("");
             line!(self, "const int32_t {entry}_abi = {ABI_VERSION};");
             self.line("");
@@ -290,6 +298,7 @@ impl Emitter<'_> {
                 line!(self, "memcpy({}, {}, {size});", self.address(*to, at), self.address(*from, from_at))
             }
             Stmt::Check(check) => self.check(check),
+            Stmt::Mark(k) => self.mark(*k),
             Stmt::Count(c) => {
                 if self.style.count {
                     for (name, n) in [("additions", c.additions), ("multiplications", c.multiplications), ("calls", c.calls)] {
@@ -300,6 +309,13 @@ impl Emitter<'_> {
                 }
             }
             Stmt::Gemm(g) => self.gemm(g),
+        }
+    }
+
+    fn mark(&mut self, k: usize) {
+        self.marked = k;
+        if self.style.profile {
+            line!(self, "iv_mark = {k};");
         }
     }
 

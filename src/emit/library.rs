@@ -207,7 +207,7 @@ pub fn source(library: &Library, support: &Support) -> String {
     let visible = "__attribute__((visibility(\"default\")))";
     let _ = writeln!(out, "\n{visible} const char *{name}_message(void);\nconst char *{name}_message(void) {{ return iv_message; }}");
     for export in &library.exports {
-        let style = Style { count: false, strict: library.strict, embedded: true };
+        let style = Style { count: false, strict: library.strict, embedded: true, profile: false };
         let _ = write!(out, "\n/* {} */\n\n{}", export.signature, c(&export.kernel, style));
         let _ = write!(out, "\n{visible} {};\n{}", prototype(library, export), wrapper(library, export));
     }

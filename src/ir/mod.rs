@@ -265,6 +265,8 @@ pub struct VarInfo {
     /// As the user wrote it; the printer numbers names only where they clash.
     pub name: String,
     pub ty: Type,
+    /// Where it was bound, if a user bound it; copies of a variable have it too.
+    pub origin: Site,
 }
 
 /// The table of variables. Cloned with its program.
@@ -273,8 +275,20 @@ pub struct Vars(Vec<VarInfo>);
 
 impl Vars {
     pub fn fresh(&mut self, name: impl Into<String>, ty: Type) -> Var {
-        self.0.push(VarInfo { name: name.into(), ty });
+        self.0.push(VarInfo { name: name.into(), ty, origin: Site::default() });
         Var(self.0.len() as u32 - 1)
+    }
+    /// A variable of the same name and origin.
+    pub fn fresh_like(&mut self, var: Var, ty: Type) -> Var {
+        let VarInfo { name, origin, .. } = &self.0[var.0 as usize];
+        self.0.push(VarInfo { name: name.clone(), ty, origin: *origin });
+        Var(self.0.len() as u32 - 1)
+    }
+    pub fn set_origin(&mut self, var: Var, span: Span) {
+        self.0[var.0 as usize].origin = Site::new(span);
+    }
+    pub fn origin(&self, var: Var) -> Option<Span> {
+        self.0.get(var.0 as usize).map(|info| info.origin.span).filter(|span| span.end > span.start)
     }
     pub fn name(&self, var: Var) -> &str {
         &self.0[var.0 as usize].name

@@ -340,8 +340,7 @@ fn copy_with(vars: &mut Vars, exp: &Exp, with: &mut Substitution) -> Exp {
             let bound = exp.binds();
             for v in &bound {
                 let ty = vars.ty(*v).map_sizes(&mut |s| substitute_size(s, with));
-                let name = vars.name(*v).to_string();
-                let fresh = vars.fresh(name, ty);
+                let fresh = vars.fresh_like(*v, ty);
                 with.insert(*v, Exp::Var(fresh));
             }
             let new = |v: &Var, with: &Substitution| match with.get(v) {

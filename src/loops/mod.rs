@@ -93,6 +93,8 @@ pub enum Stmt {
     Check(Check),
     /// Counts operations that the statements do not show (only counting builds execute it).
     Count(Counts),
+    /// From here on, time belongs to this origin (only profiling builds have it).
+    Mark(usize),
     Gemm(Box<Gemm>),
 }
 
@@ -235,6 +237,8 @@ pub struct Kernel {
     pub body: Vec<Stmt>,
     /// What the sites in checks stand for.
     pub sites: Vec<Site>,
+    /// The places in the source that marks stand for; the first is for what belongs to none.
+    pub origins: Vec<Vec<crate::diagnostic::Span>>,
     /// The arena: for each slot its size in bytes and what it stands behind (slots that live at the same time).
     pub arena: Vec<Slot>,
     /// The number of reserves.
@@ -280,6 +284,7 @@ impl Kernel {
             outputs: vec![],
             body: vec![],
             sites: vec![],
+            origins: vec![vec![]],
             arena: vec![],
             reserves: 0,
         }
@@ -421,7 +426,7 @@ impl Stmt {
                 }
                 Check::Defined { args, .. } => args.iter().for_each(f),
             },
-            Stmt::Count(_) => {}
+            Stmt::Count(_) | Stmt::Mark(_) => {}
             Stmt::Gemm(g) => {
                 [&g.rows, &g.columns, &g.depth, &g.scale].into_iter().for_each(&mut *f);
                 for m in [&g.dest, &g.left, &g.right] {

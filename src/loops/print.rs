@@ -103,6 +103,7 @@ fn stmt(kernel: &Kernel, s: &Stmt, depth: usize, out: &mut String) {
             Check::NotEmpty { lo, hi, .. } => writeln!(out, "{pad}check not empty {}..{}", e(lo), e(hi)),
             Check::Defined { op, args, .. } => writeln!(out, "{pad}check defined {}({})", op.name(), list(kernel, args)),
         },
+        Stmt::Mark(k) => writeln!(out, "{pad}mark {k}"),
         Stmt::Count(c) => writeln!(out, "{pad}count {} {} {}", c.additions, c.multiplications, c.calls),
         Stmt::Gemm(g) => {
             let matrix = |m: &Matrix| format!("{}[{}; {}, {}]", b(&m.buffer), e(&m.offset), e(&m.row_stride), e(&m.column_stride));

@@ -118,6 +118,8 @@ impl Verifier<'_> {
                 Check::Defined { args, .. } => args.iter().try_for_each(|a| self.expr(a)),
             },
             Stmt::Count(_) => Ok(()),
+            Stmt::Mark(k) if *k < self.kernel.origins.len() => Ok(()),
+            Stmt::Mark(k) => Err(format!("mark {k} has no origin")),
             Stmt::Gemm(g) => {
                 self.written(g.dest.buffer)?;
                 for m in [&g.dest, &g.left, &g.right] {

@@ -32,7 +32,7 @@ fn block(kernel: &mut Kernel, stmts: Vec<Stmt>) -> Vec<Stmt> {
 
 fn lifted(kernel: &mut Kernel, l: Loop) -> Vec<Stmt> {
     let is_plain = |s: &Stmt| match s {
-        Stmt::Let(..) | Stmt::Var(..) | Stmt::Set(..) | Stmt::Add(..) | Stmt::Count(_) => true,
+        Stmt::Let(..) | Stmt::Var(..) | Stmt::Set(..) | Stmt::Add(..) | Stmt::Count(_) | Stmt::Mark(_) => true,
         Stmt::Check(Check::Read { .. } | Check::Key { .. }) => true,
         Stmt::If(_, a, b) => a.iter().chain(b).all(schedule::is_straight),
         Stmt::Check(_) | Stmt::Loop(_) | Stmt::Forever(_) | Stmt::LeaveUnless(_) => false,
@@ -243,6 +243,7 @@ fn renamed(kernel: &mut Kernel, s: &Stmt, names: &mut FxHashMap<Local, Local>) -
             Stmt::Check(Check::Key { index: expr(index, names), size: expr(size, names), site: *site })
         }
         Stmt::Count(c) => Stmt::Count(*c),
+        Stmt::Mark(k) => Stmt::Mark(*k),
         Stmt::Check(_) | Stmt::Allocate(..) | Stmt::Zero(..) | Stmt::Copy(..) | Stmt::Gemm(_) => {
             panic!("lower: {s:?} does not stand in an innermost loop")
         }

@@ -26,6 +26,7 @@ mod generate;
 mod history;
 mod index;
 mod iterate;
+mod marks;
 mod parallel;
 mod reduce;
 mod scalar;
@@ -48,6 +49,8 @@ pub struct Options {
     pub strict: bool,
     /// Count operations; implies that nothing is executed in another way than counted.
     pub count: bool,
+    /// Mark where loops come from.
+    pub profile: bool,
 }
 
 /// A function without calls as a kernel.
@@ -69,6 +72,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
         block: vec![],
         chain: 0,
         chains: 0,
+        mark: 0,
         options,
     };
     let dest = lowering.enter(function);
@@ -112,6 +116,8 @@ struct Lowering<'a> {
     /// The chain of `let`s being lowered: bodies of `let`s continue it, everything else begins a new one.
     chain: usize,
     chains: usize,
+    /// The origin of what is being lowered.
+    mark: usize,
     options: Options,
 }
 
@@ -209,7 +215,7 @@ impl<'a> Lowering<'a> {
             self.bind(vars, value, Then { body: Some(body), dest: Some(dest) });
             return self.store(body, dest);
         }
-        self.apart(|l| match e {
+        self.apart_marked(e, |l| match e {
             Exp::Let(..) => unreachable!("handled above"),
             Exp::For(..) | Exp::Sum(..) if l.nest(e, dest, true) => {}
             Exp::Var(_) | Exp::Index(..) => {
@@ -253,7 +259,7 @@ impl<'a> Lowering<'a> {
             self.bind_into(vars, value, body, &|path| Some(dest.part(path)));
             return self.accumulate(body, dest);
         }
-        self.apart(|l| match e {
+        self.apart_marked(e, |l| match e {
             Exp::Let(..) => unreachable!("handled above"),
             // A written zero is not added, nor what was added when it was bound.
             _ if build::is_zero(e) => {}
@@ -335,7 +341,7 @@ impl<'a> Lowering<'a> {
             self.bind(vars, value, Then { body: Some(body), dest: None });
             return self.value(body);
         }
-        self.apart(|l| match e {
+        self.apart_marked(e, |l| match e {
             Exp::Let(..) => unreachable!("handled above"),
             Exp::Lit(lit) => Expr::Lit(*lit),
             Exp::Var(_) | Exp::Index(..) => match l.evaluate(e, "row") {

@@ -34,7 +34,8 @@ pub(super) fn is_straight(stmt: &Stmt) -> bool {
         Stmt::Let(..) | Stmt::Var(..) | Stmt::Set(..) | Stmt::Add(..) => true,
         Stmt::If(_, a, b) => a.iter().chain(b).all(is_straight),
         Stmt::Forever(_) | Stmt::LeaveUnless(_) => false,
-        Stmt::Loop(_) | Stmt::Allocate(..) | Stmt::Zero(..) | Stmt::Copy(..) | Stmt::Check(_) | Stmt::Count(_) | Stmt::Gemm(_) => false,
+        Stmt::Loop(_) | Stmt::Allocate(..) | Stmt::Zero(..) | Stmt::Copy(..) | Stmt::Check(_) | Stmt::Gemm(_) => false,
+        Stmt::Count(_) | Stmt::Mark(_) => false,
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::Error;
 use super::cache::Loaded;
+use super::profile::{Sampler, Start, Stop};
 use crate::bind;
 use crate::diagnostic::Span;
 use crate::emit::c::{ABI_VERSION, entry_name};
@@ -47,6 +48,8 @@ pub struct Compiled {
     work: Work,
     /// A workspace that no call is using.
     spare: Mutex<Option<Workspace>>,
+    /// Of code for profiling.
+    pub(super) sampler: Option<Sampler>,
     pub compile_ms: f64,
     pub from_cache: bool,
     pub c_source: String,
@@ -66,7 +69,7 @@ impl Compiled {
         let name = entry_name(kernel);
         let missing = |e: libloading::Error| Error::new(format!("the compiled code lacks an entry: {e}"));
         // SAFETY: the symbols have these types in emitted code of this version, which is checked first.
-        let (entry, work) = unsafe {
+        let (entry, work, sampler) = unsafe {
             let library = &loaded.library;
             let abi: libloading::Symbol<*const i32> = library.get(format!("{name}_abi\0").as_bytes()).map_err(missing)?;
             if **abi != ABI_VERSION {
@@ -74,7 +77,9 @@ impl Compiled {
             }
             let entry: libloading::Symbol<Entry> = library.get(format!("{name}\0").as_bytes()).map_err(missing)?;
             let work: libloading::Symbol<Work> = library.get(format!("{name}_work\0").as_bytes()).map_err(missing)?;
-            (*entry, *work)
+            let clock = library.get::<Start>(b"iv_profile_start\0").ok().zip(library.get::<Stop>(b"iv_profile_stop\0").ok());
+            let sampler = clock.map(|(start, stop)| Sampler { start: *start, stop: *stop, origins: kernel.origins.clone() });
+            (*entry, *work, sampler)
         };
         // Only names and types are needed later, not bodies.
         let function = program.function(id).clone();
@@ -86,6 +91,7 @@ impl Compiled {
             entry,
             work,
             spare: Mutex::new(None),
+            sampler,
             compile_ms,
             from_cache: loaded.from_cache,
             _library: keep(loaded.library, &c_source),

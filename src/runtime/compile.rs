@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The files that emitted C includes.
-pub const SUPPORT: [(&str, &str); 2] =
-    [("iverson.h", include_str!("support/iverson.h")), ("iverson_math.h", include_str!("support/iverson_math.h"))];
+pub const SUPPORT: [(&str, &str); 3] = [
+    ("iverson.h", include_str!("support/iverson.h")),
+    ("iverson_math.h", include_str!("support/iverson_math.h")),
+    ("iverson_profile.h", include_str!("support/iverson_profile.h")),
+];
 
 /// A compiler that exists.
 #[derive(Clone, Debug)]

@@ -7,6 +7,7 @@ mod cache;
 mod call;
 mod compile;
 pub mod library;
+mod profile;
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::emit;
@@ -15,6 +16,7 @@ use crate::loops::Kernel;
 use crate::lower;
 pub use cache::is_first_sight;
 pub use call::Compiled;
+pub use profile::Profile;
 use std::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,13 +25,15 @@ pub struct Options {
     pub strict: bool,
     /// Count operations as the cost model does.
     pub count: bool,
+    /// Say where the time goes (`profile.rs`).
+    pub profile: bool,
     /// Use threads where they are asked for, and vector loops by OpenMP's directives.
     pub openmp: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { strict: false, count: false, openmp: true }
+        Options { strict: false, count: false, profile: false, openmp: true }
     }
 }
 
@@ -63,7 +67,7 @@ impl std::error::Error for Error {}
 
 /// The function as loops.
 pub fn kernel(program: &Program, id: FunctionId, options: Options) -> Kernel {
-    let kernel = lower::lower(program, id, lower::Options { strict: options.strict, count: options.count });
+    let kernel = lower::lower(program, id, lower::Options { strict: options.strict, count: options.count, profile: options.profile });
     if let Err(wrong) = crate::loops::verify::verify(&kernel) {
         panic!("lower: {wrong}\n{}", crate::loops::print::print(&kernel));
     }
@@ -76,7 +80,7 @@ pub fn c_source(program: &Program, id: FunctionId, options: Options) -> String {
 }
 
 fn style(options: Options) -> emit::c::Style {
-    emit::c::Style { count: options.count, strict: options.strict, embedded: false }
+    emit::c::Style { count: options.count, strict: options.strict, embedded: false, profile: options.profile }
 }
 
 /// The function as code that can be called. Its body has no calls and no derived functions.

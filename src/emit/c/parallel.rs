@@ -37,7 +37,14 @@ impl Emitter<'_> {
         );
         line!(self, "for (int64_t chunk{n} = 0; chunk{n} < chunks{n}; chunk{n}++) {{");
         self.depth += 1;
+        let marked = self.marked;
+        if self.style.profile {
+            self.mark(marked);
+        }
         self.chunk(l, p, &totals, n, fails, calls);
+        if self.style.profile {
+            self.mark(marked);
+        }
         self.depth -= 1;
         self.line("}");
         if fails {
