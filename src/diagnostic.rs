@@ -6,6 +6,9 @@ use ariadne::{Color, Config, IndexType, Report, ReportKind};
 use std::borrow::Cow;
 use std::fmt;
 
+/// How many texts the library has. They come after the user's file; texts after them are the user's, too.
+pub const LIBRARY_FILES: u32 = 8;
+
 /// A stretch of source text, in bytes. `source` numbers the text: 0 is the user's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Span {
@@ -17,6 +20,10 @@ pub struct Span {
 impl Span {
     pub fn new(source: u32, start: usize, end: usize) -> Span {
         Span { source, start: start as u32, end: end as u32 }
+    }
+    /// Whether the text is the library's.
+    pub fn is_of_library(self) -> bool {
+        (1..=LIBRARY_FILES).contains(&self.source)
     }
     /// The smallest span that covers both.
     pub fn to(self, other: Span) -> Span {

@@ -7,7 +7,7 @@
 //! there whatever the program defines (`check` looks where a name is written).
 //! Names that begin with `_` are known inside the library only.
 
-use crate::diagnostic::Sources;
+use crate::diagnostic::{LIBRARY_FILES, Sources};
 use crate::syntax::ast::{Definition, Module};
 use crate::syntax::{names, parse};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -34,6 +34,7 @@ pub const FILES: &[File] = files![
     "library/signals.iv",
     "library/polynomials.iv"
 ];
+const _: () = assert!(FILES.len() == LIBRARY_FILES as usize);
 
 /// The names that programs may use, in the order of definition.
 pub fn names<'a>() -> impl Iterator<Item = &'a str> {

@@ -82,6 +82,11 @@ fn mistakes_lose_nothing() {
     let finished = session("def at(x: [n]f64, k: i64) -> f64 = x[k]\nat([1.0, 2.0], 7)\n1\n");
     assert!(finished.err.contains("index 7 is out of range") && finished.err.contains("x[k]"), "{}", finished.err);
     assert_eq!(finished.out.lines().last(), Some("1"));
+    // What fails in the library is shown with the input that called it.
+    let finished = session("def middle(x: [n]f64) -> f64 = median(x)\nmiddle(for i in 0..0. 1.0)\n");
+    for part in ["library/statistics.iv", "in this call", "median(x)"] {
+        assert!(finished.err.contains(part), "{part} is not in {}", finished.err);
+    }
 }
 
 #[test]

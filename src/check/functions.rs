@@ -93,7 +93,7 @@ impl<'a> Checker<'a> {
     /// program hides nothing that is built in from it.
     pub fn definition_named(&self, name: &str, at: Span) -> Option<usize> {
         let k = *self.functions.get(name)?;
-        (at.source == 0 || self.module.definitions[k].span.source != 0).then_some(k)
+        (!at.is_of_library() || self.module.definitions[k].span.is_of_library()).then_some(k)
     }
 
     /// The function that a name stands for. A local value hides definitions, but not what is built in.

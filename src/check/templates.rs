@@ -373,7 +373,7 @@ impl<'a> Checker<'a> {
             })
         });
         self.applications.pop();
-        found
+        if definition.span.is_of_library() { Typed { exp: found.exp.called_from(span), ty: found.ty } } else { found }
     }
 
     /// A function as an argument, if it is one that the parameter takes. Binds the sizes and types that its result gives.

@@ -46,17 +46,27 @@ impl Counts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub site: Span,
+    /// The program's call of the library that it happened in.
+    pub called: Option<Span>,
     pub message: String,
     /// What would be right.
     pub note: String,
 }
 
 impl Failure {
-    pub fn new(site: Span, fault: Fault) -> Failure {
-        Failure { site, message: fault.to_string(), note: fault.note() }
+    pub fn new(site: Site, fault: Fault) -> Failure {
+        Failure { site: site.span, called: site.called, message: fault.to_string(), note: fault.note() }
+    }
+    fn called_from(self, call: Span) -> Failure {
+        let site = Site { called: self.called, ..Site::new(self.site) };
+        Failure { called: site.called_from(call).called, ..self }
     }
     pub fn diagnostic(self) -> Diagnostic {
         let error = Diagnostic::error(self.site, self.message);
+        let error = match self.called {
+            Some(call) => error.label(call, "in this call"),
+            None => error,
+        };
         if self.note.is_empty() { error } else { error.note(self.note) }
     }
 }
@@ -115,7 +125,8 @@ impl<'a> Interpreter<'a> {
         let program = self.program;
         let f = program.function(id);
         let Body::Exp(body) = &f.body else { panic!("interpret: `{}` is a derivative that has not been defined yet", f.name) };
-        let sizes = bind::sizes(program, id, &args).map_err(|e| Failure { site, message: e.message, note: e.notes.join("\n") })?;
+        let sizes =
+            bind::sizes(program, id, &args).map_err(|e| Failure { site, called: None, message: e.message, note: e.notes.join("\n") })?;
         for (param, arg) in f.params.iter().zip(args) {
             self.env[param.0 as usize] = Some(arg);
         }
@@ -127,6 +138,7 @@ impl<'a> Interpreter<'a> {
         let wanted = self.layout_of_type(&f.result).unwrap_or_else(|v| panic!("interpret: the result of `{}` mentions {v:?}", f.name));
         if Layout::of(&value) != wanted {
             return Err(Failure {
+                called: None,
                 site: f.span,
                 message: format!("the result of `{}` is {:?}", f.name, Layout::of(&value)),
                 note: format!("by its type it is {wanted:?}"),
@@ -165,13 +177,13 @@ impl<'a> Interpreter<'a> {
                 let kinds: Vec<Scalar> = operands.iter().map(|lit| lit.scalar()).collect();
                 let (_, formula) = op.partial_of(*k, &kinds).unwrap_or_else(|| panic!("interpret: no partial {op:?} {k} of {kinds:?}"));
                 self.counts.calls += 1;
-                Val::Scalar(formula.eval(&operands).map_err(|fault| Failure::new(self.function, fault))?)
+                Val::Scalar(formula.eval(&operands).map_err(|fault| Failure::new(Site::new(self.function), fault))?)
             }
             Exp::Index(array, keys, site) => {
                 let array = self.eval(array)?;
                 let keys = keys.iter().map(|k| Ok(self.eval(k)?.int())).collect::<Outcome<Vec<i64>>>()?;
                 let keys: Vec<usize> =
-                    keys.iter().enumerate().map(|(axis, k)| in_range(*k, array.axis(axis), site.span)).collect::<Outcome<_>>()?;
+                    keys.iter().enumerate().map(|(axis, k)| in_range(*k, array.axis(axis), *site)).collect::<Outcome<_>>()?;
                 array.at(&keys)
             }
             Exp::Singleton(..) | Exp::Sum(..) => {
@@ -180,7 +192,7 @@ impl<'a> Interpreter<'a> {
                 match exp {
                     // A lone singleton is stored, not added.
                     Exp::Singleton(keys, value, site) => {
-                        let place = self.keyed(keys, &place, site.span)?;
+                        let place = self.keyed(keys, &place, *site)?;
                         let value = self.eval(value)?;
                         self.buffers.store(&place, &value);
                     }
@@ -205,7 +217,7 @@ impl<'a> Interpreter<'a> {
                 let whole = self.buffers.push(array);
                 let mut place = whole.clone();
                 for key in keys {
-                    place = place.at(in_range(key, place.axis(0), site.span)?);
+                    place = place.at(in_range(key, place.axis(0), *site)?);
                 }
                 let value = self.eval(value)?;
                 self.buffers.store(&place, &value);
@@ -230,7 +242,7 @@ impl<'a> Interpreter<'a> {
             Exp::Array(items) => stack(items.iter().map(|e| self.eval(e)).collect::<Outcome<_>>()?),
             Exp::Call(id, args, site) => {
                 let args = args.iter().map(|e| self.eval(e)).collect::<Outcome<_>>()?;
-                self.call(*id, args, site.span)?
+                self.call(*id, args, site.span).map_err(|failure| failure.called_from(site.span))?
             }
         })
     }
@@ -243,7 +255,7 @@ impl<'a> Interpreter<'a> {
                 args.iter().try_for_each(|e| self.accumulate(e, place))
             }
             Exp::Singleton(keys, value, site) => {
-                let place = self.keyed(keys, place, site.span)?;
+                let place = self.keyed(keys, place, *site)?;
                 self.accumulate(value, &place)
             }
             Exp::For(index, size, body) => {
@@ -288,11 +300,16 @@ impl<'a> Interpreter<'a> {
         }
     }
 
+    /// Where something is, or at least in which function.
+    fn place(&self, site: Site) -> Site {
+        site.known().map_or(Site::new(self.function), |_| site)
+    }
+
     /// A scalar operation.
     fn operate(&mut self, op: Op, args: &[Lit], site: Site) -> Outcome<Val> {
         let kinds = [args[0].scalar(), args[args.len() - 1].scalar()];
         self.count(op.cost(&kinds[..args.len()]));
-        op.eval(args).map(Val::Scalar).map_err(|fault| Failure::new(site.known().unwrap_or(self.function), fault))
+        op.eval(args).map(Val::Scalar).map_err(|fault| Failure::new(self.place(site), fault))
     }
 
     fn count(&mut self, cost: CostClass) {
@@ -334,7 +351,7 @@ impl<'a> Interpreter<'a> {
                 }
                 match best {
                     Some((i, _)) => Lit::I64(i),
-                    None => return Err(Failure::new(site.known().unwrap_or(self.function), Fault::NothingToChoose)),
+                    None => return Err(Failure::new(self.place(site), Fault::NothingToChoose)),
                 }
             }
             Reduction::Any | Reduction::All => {
@@ -472,7 +489,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// The part of a place that a singleton stands for.
-    fn keyed(&mut self, keys: &'a [(Exp, Size)], place: &Place, site: Span) -> Outcome<Place> {
+    fn keyed(&mut self, keys: &'a [(Exp, Size)], place: &Place, site: Site) -> Outcome<Place> {
         let values = keys.iter().map(|(k, _)| Ok(self.eval(k)?.int())).collect::<Outcome<Vec<i64>>>()?;
         let mut place = place.clone();
         for ((_, size), k) in keys.iter().zip(values) {
@@ -561,7 +578,7 @@ fn first_wins(op: Op, first: Lit, second: Lit) -> bool {
     }
 }
 
-fn in_range(index: i64, size: usize, site: Span) -> Outcome<usize> {
+fn in_range(index: i64, size: usize, site: Site) -> Outcome<usize> {
     match usize::try_from(index) {
         Ok(k) if k < size => Ok(k),
         _ => Err(Failure::new(site, Fault::IndexOutOfRange { index, size: size as i64 })),

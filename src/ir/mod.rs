@@ -41,10 +41,19 @@ pub struct Site {
     pub span: Span,
     /// The adjoint of a read: it stands where the read did not fail, so it may be dissolved without being checked.
     pub passed: bool,
+    /// The program's call of the library that the construct stands in, if the construct is the library's.
+    pub called: Option<Span>,
 }
 impl Site {
     pub fn new(span: Span) -> Site {
-        Site { span, passed: false }
+        Site { span, passed: false, called: None }
+    }
+    /// The same place in a body that is put in the place of a call.
+    pub fn called_from(self, call: Span) -> Site {
+        match self.called {
+            None if self.span.is_of_library() && !call.is_of_library() && call != Span::default() => Site { called: Some(call), ..self },
+            _ => self,
+        }
     }
     /// The place, if it is known.
     pub fn known(self) -> Option<Span> {

@@ -129,6 +129,31 @@ impl Exp {
         }
     }
 
+    /// The same expression in the place of a call: what is the library's knows the program's call of it.
+    pub fn called_from(self, call: Span) -> Exp {
+        let exp = self.map_children(&mut |e| e.called_from(call));
+        match exp {
+            Exp::Op(op, args, site) => Exp::Op(op, args, site.called_from(call)),
+            Exp::Index(array, keys, site) => Exp::Index(array, keys, site.called_from(call)),
+            Exp::Singleton(keys, value, site) => Exp::Singleton(keys, value, site.called_from(call)),
+            Exp::Reduce(kind, range, body, site) => Exp::Reduce(kind, range, body, site.called_from(call)),
+            Exp::Update(array, keys, value, site) => Exp::Update(array, keys, value, site.called_from(call)),
+            Exp::Call(id, args, site) => Exp::Call(id, args, site.called_from(call)),
+            Exp::Var(_)
+            | Exp::Lit(_)
+            | Exp::Partial(..)
+            | Exp::For(..)
+            | Exp::Sum(..)
+            | Exp::History(_)
+            | Exp::Loop(_)
+            | Exp::Guard(..)
+            | Exp::If(..)
+            | Exp::Let(..)
+            | Exp::Tuple(_)
+            | Exp::Array(_) => exp,
+        }
+    }
+
     /// The variables that this node itself binds (not its subexpressions').
     pub fn binds(&self) -> Vec<Var> {
         match self {

@@ -50,9 +50,9 @@ impl Lowering<'_> {
     }
 
     fn site(&mut self, site: Site) -> usize {
-        // All sites compare equal, so they are told apart by their spans.
+        // All sites compare equal, so they are told apart by what they say.
         let sites = &mut self.kernel.sites;
-        sites.iter().position(|s| s.span == site.span).unwrap_or_else(|| {
+        sites.iter().position(|s| (s.span, s.called) == (site.span, site.called)).unwrap_or_else(|| {
             sites.push(site);
             sites.len() - 1
         })

@@ -35,7 +35,7 @@ pub fn callees(program: &Program, id: FunctionId) -> Vec<FunctionId> {
 
 fn inline_exp(program: &mut Program, exp: Exp) -> Exp {
     let exp = exp.map_children(&mut |e| inline_exp(program, e));
-    let Exp::Call(id, args, _) = exp else { return exp };
+    let Exp::Call(id, args, site) = exp else { return exp };
     let types: Vec<Type> = args.iter().map(|a| type_of_exp(&program.vars, a)).collect();
     let bound = bind_sizes(program, id, &types, &args);
     let callee = program.function(id).clone();
@@ -62,5 +62,5 @@ fn inline_exp(program: &mut Program, exp: Exp) -> Exp {
         }
     }
     let body = copy(&mut program.vars, body, &with);
-    lets(bindings, body)
+    lets(bindings, if callee.span.is_of_library() { body.called_from(site.span) } else { body })
 }

@@ -7,12 +7,12 @@ use super::Error;
 use super::cache::Loaded;
 use super::profile::{Sampler, Start, Stop};
 use crate::bind;
-use crate::diagnostic::Span;
 use crate::emit::c::{ABI_VERSION, entry_name};
 use crate::fault::Fault;
 use crate::interpret::{Counts, Failure};
 use crate::ir::{FunctionId, Program, Type};
 use crate::loops::Kernel;
+use crate::loops::Site;
 use crate::types::Lit;
 use crate::value::{Data, Value};
 use std::ffi::c_void;
@@ -43,7 +43,7 @@ pub struct Compiled {
     /// Names and types of what is called: the program as it was compiled.
     program: Program,
     id: FunctionId,
-    sites: Vec<Span>,
+    sites: Vec<Site>,
     entry: Entry,
     work: Work,
     /// A workspace that no call is using.
@@ -87,7 +87,7 @@ impl Compiled {
         Ok(Compiled {
             program,
             id: FunctionId(0),
-            sites: kernel.sites.iter().map(|s| s.span).collect(),
+            sites: kernel.sites.clone(),
             entry,
             work,
             spare: Mutex::new(None),
@@ -110,9 +110,10 @@ impl Compiled {
     /// was executed.
     pub fn call_into(&self, args: &[Value], result: &mut Option<Value>, threads: usize) -> Result<Counts, Failure> {
         let f = self.program.function(self.id);
-        let plain = |message: String, note: &str| Failure { site: f.span, message, note: note.to_string() };
+        let plain = |message: String, note: &str| Failure { site: f.span, called: None, message, note: note.to_string() };
         let sizes = bind::sizes(&self.program, self.id, args).map_err(|e| Failure {
             site: f.span,
+            called: None,
             message: e.message,
             note: e.notes.join("\n"),
         })?;
@@ -164,7 +165,7 @@ impl Compiled {
                 calls: count(context.calls),
             });
         }
-        let site = usize::try_from(context.site).ok().and_then(|k| self.sites.get(k).copied()).unwrap_or(f.span);
+        let site = usize::try_from(context.site).ok().and_then(|k| self.sites.get(k).copied()).unwrap_or(Site::new(f.span));
         Err(match Fault::decode(context.code, context.a, context.b) {
             Some(fault) => Failure::new(site, fault),
             None if context.code == NO_MEMORY => plain("the call does not fit in memory".into(), "take smaller inputs"),
