@@ -361,15 +361,19 @@ pub struct Show {
     /// Show the program as it is after this pass (default: after the last)
     #[arg(long, value_name = "PASS")]
     pub after: Option<String>,
-    /// Show the generated code
+    /// Show the generated code, or what it copies
     #[arg(long, value_enum, conflicts_with = "after")]
     pub emit: Option<Emit>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Emit {
+    /// C
     C,
+    /// The loops that C is made from
     Loops,
+    /// Which arrays the compiled code copies, and how often
+    Copies,
 }
 
 #[derive(Args)]

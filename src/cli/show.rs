@@ -37,6 +37,7 @@ pub fn show(options: &Show) -> Result<(), Failure> {
     let text = match options.emit {
         None => definitions(&program, id),
         Some(Emit::C) => runtime::c_source(&program, id, runtime::Options::default()),
+        Some(Emit::Copies) => loops::copies::report(&runtime::kernel(&program, id, runtime::Options::default())),
         Some(Emit::Loops) => loops::print::print(&runtime::kernel(&program, id, runtime::Options::default())),
     };
     drop(progress);

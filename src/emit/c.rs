@@ -8,7 +8,7 @@ use crate::types::{Lit, Scalar};
 use std::fmt::Write;
 
 /// Rises when callers have to change.
-pub const ABI_VERSION: i32 = 2;
+pub const ABI_VERSION: i32 = 3;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Style {
@@ -295,7 +295,10 @@ impl Emitter<'_> {
             }
             Stmt::Copy(to, at, from, from_at, count) => {
                 let size = self.bytes(*to, count);
-                line!(self, "memcpy({}, {}, {size});", self.address(*to, at), self.address(*from, from_at))
+                line!(self, "memcpy({}, {}, {size});", self.address(*to, at), self.address(*from, from_at));
+                if self.style.count {
+                    line!(self, "context->copied_bytes += {size};");
+                }
             }
             Stmt::Check(check) => self.check(check),
             Stmt::Mark(k) => self.mark(*k),

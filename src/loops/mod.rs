@@ -5,6 +5,7 @@
 //! of the block it is defined in. Nothing here is particular to a host: a schedule says how a loop runs, and the
 //! targets in `emit` spell it.
 
+pub mod copies;
 pub mod print;
 pub mod verify;
 

@@ -77,6 +77,21 @@ impl Lowering<'_> {
                 return self.define(var, &dest);
             }
         }
+        if let Exp::Loop(l) = value {
+            let mut rest = vec![l.body.clone()];
+            match &l.trip {
+                Trip::For(range) => rest.extend([range.lo.clone(), range.hi.clone()]),
+                Trip::While(condition) => rest.push(condition.clone()),
+            }
+            if l.state.len() == 1 {
+                if let Some(dest) = self.last_use(&l.init, &Exp::Tuple(rest), then.body) {
+                    let bounds = self.bounds_of(l);
+                    self.apart_marked(value, |me| me.iterate(l, &dest, bounds));
+                    self.owners.insert(var, self.chain);
+                    return self.define(var, &dest);
+                }
+            }
+        }
         if let Exp::Update(array, keys, place, site) = value {
             // The keys and the value are needed before the update: they count as used with it.
             let rest = Exp::Tuple(keys.iter().cloned().chain([(**place).clone()]).collect());
@@ -134,7 +149,7 @@ pub(super) fn shares(val: &Val, buffer: Buffer) -> bool {
 }
 
 /// Whether evaluating the expression gives a view of memory that exists.
-fn is_view(e: &Exp) -> bool {
+pub(super) fn is_view(e: &Exp) -> bool {
     match e {
         Exp::Var(_) | Exp::Index(..) => true,
         Exp::Tuple(parts) => parts.iter().any(is_view),
@@ -175,6 +190,16 @@ fn returned_place(var: Var, body: &Exp, dest: &Dest) -> Option<Dest> {
             let place = returned_place(var, &args[0], dest)?;
             (!args[1].mentions(var)).then_some(place)
         }
+        // A loop changes its first state where it is.
+        Exp::Loop(l) => {
+            let place = returned_place(var, &l.init, dest)?;
+            let condition = matches!(&l.trip, Trip::While(condition) if condition.mentions(var));
+            (!condition && !l.body.mentions(var)).then_some(place)
+        }
+        Exp::Update(array, keys, value, _) => {
+            let place = returned_place(var, array, dest)?;
+            (!value.mentions(var) && !keys.iter().any(|k| k.mentions(var))).then_some(place)
+        }
         Exp::Tuple(parts) => {
             let Dest::Tuple(dests) = dest else { return None };
             let k = parts.iter().zip(dests).position(|(part, d)| returned_place(var, part, d).is_some())?;
@@ -193,8 +218,6 @@ fn returned_place(var: Var, body: &Exp, dest: &Dest) -> Option<Dest> {
         | Exp::Sum(..)
         | Exp::Reduce(..)
         | Exp::History(_)
-        | Exp::Loop(_)
-        | Exp::Update(..)
         | Exp::Guard(..)
         | Exp::If(..)
         | Exp::Array(_)
@@ -202,11 +225,13 @@ fn returned_place(var: Var, body: &Exp, dest: &Dest) -> Option<Dest> {
     }
 }
 
-/// Whether the place of `var` in the result is added to after `var` is built.
+/// Whether the place of `var` in the result is changed after `var` is built.
 fn adds_to(var: Var, body: &Exp) -> bool {
     match body {
         Exp::Let(_, value, rest) => matches!(&**value, Exp::Op(Op::Add, args, _) if args[0] == Exp::Var(var)) || adds_to(var, rest),
         Exp::Op(Op::Add, args, _) => args[0].mentions(var),
+        Exp::Loop(l) => l.init.mentions(var),
+        Exp::Update(array, _, _, _) => array.mentions(var),
         Exp::Tuple(parts) => parts.iter().any(|p| adds_to(var, p)),
         Exp::Var(_)
         | Exp::Lit(_)
@@ -218,8 +243,6 @@ fn adds_to(var: Var, body: &Exp) -> bool {
         | Exp::Sum(..)
         | Exp::Reduce(..)
         | Exp::History(_)
-        | Exp::Loop(_)
-        | Exp::Update(..)
         | Exp::Guard(..)
         | Exp::If(..)
         | Exp::Array(_)

@@ -1,52 +1,86 @@
 //! `loop state = init for i in a..b do body` and `… while condition do body`.
 //!
 //! The state lives in one place: arrays in the loop's destination, scalars in locals. A step computes the next scalars,
-//! then changes the arrays where they are, if it only updates places of them (`A with [k] = v`, perhaps chosen by `if`);
-//! what it writes is computed before anything is written. To a state that the steps only add to (`ir/summed.rs`) they add
-//! where it is. An array that a step makes anew is built beside and copied.
+//! then changes the arrays where they are (`in_place.rs` says which it may). What one array needs of another is read before
+//! the other is written; where each needs the other, what is written is computed before anything is.
+//! To a state that the steps only add to (`ir/summed.rs`) they add where it is. Any other array is built beside and copied.
 
 use super::binding::shares;
 use super::*;
 use crate::ir::summed::summed;
 
+/// What a step works on.
+#[derive(Clone)]
+pub(super) struct Step<'a> {
+    /// Where each part of the state lives.
+    pub places: &'a [Dest],
+    /// The parts that are only added to.
+    pub summed: &'a [bool],
+    /// The variables that are what the places hold now: at first the state's, then what was made of these in place.
+    pub current: Vec<Var>,
+}
+
+/// The bounds of a loop, in locals.
+pub(super) type Bounds = Option<(Expr, Expr)>;
+
 impl Lowering<'_> {
     pub fn store_iteration(&mut self, l: &Iteration, dest: &Dest) {
         let state = self.state_home(dest, &l.state);
         self.store(&l.init, &state);
-        let summed = summed(self.vars, l);
-        // What is added is not read.
-        let sums: Vec<Var> = l.state.iter().zip(&summed).filter(|(_, sum)| **sum).map(|(v, _)| *v).collect();
-        self.passed.extend(sums.iter().copied());
+        let bounds = self.bounds_of(l);
+        self.iterate(l, &state, bounds);
+        self.copy(&state.value(), dest);
+    }
+
+    pub fn bounds_of(&mut self, l: &Iteration) -> Bounds {
         match &l.trip {
             Trip::For(range) => {
                 let (lo, hi) = (self.value(&range.lo), self.value(&range.hi));
-                let hi = self.named("end", hi);
+                Some((self.named("start", lo), self.named("end", hi)))
+            }
+            Trip::While(_) => None,
+        }
+    }
+
+    /// The steps of a loop whose first state is in its place.
+    pub fn iterate(&mut self, l: &Iteration, state: &Dest, bounds: Bounds) {
+        let summed = summed(self.vars, l);
+        let places = match l.state.len() {
+            1 => std::slice::from_ref(state),
+            _ => state.parts(),
+        };
+        let step = Step { places, summed: &summed, current: l.state.clone() };
+        // What is added is not read.
+        let sums: Vec<Var> = l.state.iter().zip(&summed).filter(|(_, sum)| **sum).map(|(v, _)| *v).collect();
+        self.passed.extend(sums.iter().copied());
+        match (&l.trip, bounds) {
+            (Trip::For(range), Some((lo, hi))) => {
                 let index = self.kernel.fresh_local(self.vars.name(range.index), Scalar::I64);
                 self.env.insert(range.index, Val::Scalar(Expr::Local(index)));
                 let bounds = buffers::Extent::Index { lo: build::exp_size(&range.lo), hi: build::exp_size(&range.hi) };
                 self.ranges.insert(range.index, bounds);
                 let (body, ()) = self.nested(|me| {
                     me.facts.enter_range(range);
-                    me.bind_states(&l.state, &state);
-                    me.advance(&l.body, &l.state, &state, &summed);
+                    me.bind_states(&l.state, state);
+                    me.advance(&l.body, step);
                 });
                 self.emit(Stmt::Loop(Loop { index, lo, hi, order: Order::Sequential, schedule: Schedule::Plain, body }));
             }
-            Trip::While(condition) => {
+            (Trip::While(condition), _) => {
                 let (body, ()) = self.nested(|me| {
-                    me.bind_states(&l.state, &state);
+                    me.bind_states(&l.state, state);
                     let goes_on = me.value(condition);
                     me.emit(Stmt::LeaveUnless(goes_on));
                     me.facts.assume(condition);
-                    me.advance(&l.body, &l.state, &state, &summed);
+                    me.advance(&l.body, step);
                 });
                 self.emit(Stmt::Forever(body));
             }
+            (Trip::For(_), None) => unreachable!("a counted loop has bounds"),
         }
         sums.iter().for_each(|v| {
             self.passed.remove(v);
         });
-        self.copy(&state.value(), dest);
     }
 
     /// The value of a loop whose state is one scalar.
@@ -61,7 +95,7 @@ impl Lowering<'_> {
     }
 
     /// The destination, with locals in place of scalars that are in memory.
-    fn state_home(&mut self, dest: &Dest, names: &[Var]) -> Dest {
+    pub fn state_home(&mut self, dest: &Dest, names: &[Var]) -> Dest {
         match dest {
             Dest::Scalar(target) => {
                 let scalar = match target {
@@ -87,63 +121,104 @@ impl Lowering<'_> {
     }
 
     /// `state = body`, where the body reads the state.
-    fn advance(&mut self, body: &Exp, vars: &[Var], state: &Dest, summed: &[bool]) {
+    fn advance(&mut self, body: &Exp, mut step: Step) {
+        let several = step.places.len() > 1;
         match body {
-            Exp::Let(bound, value, rest) if summed.contains(&true) => {
-                let part = |path: &[usize]| match path {
-                    path if vars.len() == 1 => summed[0].then(|| state.part(path)),
-                    [k, _rest @ ..] => summed[*k].then(|| state.part(path)),
-                    [] => None,
-                };
-                self.bind_into(bound, value, rest, &part);
-                self.advance(rest, vars, state, summed);
-            }
             Exp::Let(bound, value, rest) => {
-                self.bind(bound, value, Then::default());
-                self.advance(rest, vars, state, summed);
+                if !self.bind_in_place(bound, value, rest, &mut step) {
+                    self.bind_beside(bound, value, rest, &step);
+                }
+                self.advance(rest, step);
             }
             Exp::If(p, a, b) => {
                 let condition = self.value(p);
-                let (yes, ()) = self.branch(p, true, |l| l.advance(a, vars, state, summed));
-                let (no, ()) = self.branch(p, false, |l| l.advance(b, vars, state, summed));
+                let (yes, ()) = self.branch(p, true, |l| l.advance(a, step.clone()));
+                let (no, ()) = self.branch(p, false, |l| l.advance(b, step));
                 self.emit(Stmt::If(condition, yes, no));
             }
-            Exp::Tuple(parts) if vars.len() == parts.len() => {
-                let dests: Vec<Dest> = state.parts().to_vec();
-                self.advance_parts(parts, vars, &dests, summed);
+            Exp::Tuple(parts) if several && step.places.len() == parts.len() => self.advance_parts(parts, &step),
+            // A loop in a loop goes on with the same state.
+            Exp::Loop(inner) if several && self.continues(inner, &step) => {
+                let Exp::Tuple(parts) = &inner.init else { unreachable!("`continues` has seen a tuple") };
+                let bounds = self.bounds_of(inner);
+                self.advance_parts(parts, &step);
+                self.apart_marked(body, |me| me.iterate(inner, &Dest::Tuple(step.places.to_vec()), bounds));
             }
-            body if vars.len() == 1 => self.advance_parts(std::slice::from_ref(body), vars, std::slice::from_ref(state), summed),
+            body if !several => self.advance_parts(std::slice::from_ref(body), &step),
             body => {
                 let next = self.beside(body);
-                self.copy(&next, state);
+                self.copy(&next, &Dest::Tuple(step.places.to_vec()));
             }
         }
     }
 
-    fn advance_parts(&mut self, parts: &[Exp], vars: &[Var], state: &[Dest], summed: &[bool]) {
+    /// Whether nothing in an inner loop needs the state that it starts from, by any name.
+    fn continues(&self, inner: &Iteration, step: &Step) -> bool {
+        let is_in = |val: &Val, place: &Dest| match place {
+            Dest::Array(view) => shares(val, view.buffer),
+            Dest::Scalar(Target::Local(local)) => matches!(val, Val::Scalar(e) if e.mentions(*local)),
+            Dest::Scalar(Target::Place(buffer, _)) => shares(val, *buffer),
+            Dest::Tuple(_) => true,
+        };
+        let is_state = |v: &Var| self.env.get(v).is_some_and(|val| step.places.iter().any(|place| is_in(val, place)));
+        let needed = |e: &Exp| e.free_vars().iter().any(is_state);
+        let condition = matches!(&inner.trip, Trip::While(condition) if needed(condition));
+        let starts = matches!(&inner.init, Exp::Tuple(parts) if parts.len() == step.places.len());
+        starts && inner.state.len() == step.places.len() && !condition && !needed(&inner.body)
+    }
+
+    fn bind_beside(&mut self, bound: &[Var], value: &Exp, rest: &Exp, step: &Step) {
+        if !step.summed.contains(&true) {
+            return self.bind(bound, value, Then { body: Some(rest), dest: None });
+        }
+        let part = |path: &[usize]| match path {
+            path if step.places.len() == 1 => step.summed[0].then(|| step.places[0].part(path)),
+            [k, rest @ ..] => step.summed[*k].then(|| step.places[*k].part(rest)),
+            [] => None,
+        };
+        self.bind_into(bound, value, rest, &part);
+    }
+
+    fn advance_parts(&mut self, parts: &[Exp], step: &Step) {
+        let Step { places, summed, current } = step;
         // Terms read the state as it was, so they come first; nothing reads the sums.
         for k in (0..parts.len()).filter(|k| summed[*k]) {
-            self.accumulate(&parts[k], &state[k]);
+            self.accumulate(&parts[k], &places[k]);
         }
-        let same = |k: usize| summed[k] || parts[k] == Exp::Var(vars[k]);
-        let changed: Vec<usize> = (0..parts.len()).filter(|k| !same(*k)).collect();
-        // One array may change where it is; with several, one could read what the other has changed.
-        let in_place: Vec<usize> = changed.iter().copied().filter(|k| updates(&parts[*k], vars[*k])).collect();
-        let in_place = if in_place.len() == 1 { in_place.first().copied() } else { None };
+        let changed: Vec<usize> = (0..parts.len()).filter(|k| !summed[*k] && parts[*k] != Exp::Var(current[*k])).collect();
+        let buffer = |k: usize| match &places[k] {
+            Dest::Array(view) => Some(view.buffer),
+            Dest::Scalar(_) | Dest::Tuple(_) => None,
+        };
+        let mut waiting: Vec<usize> =
+            changed.iter().copied().filter(|k| buffer(*k).is_some_and(|b| self.consumes(&parts[*k], current[*k], b))).collect();
+        // An array is written when no other that changes in place needs it any more.
+        let mut ordered = vec![];
+        let reads = |l: &Self, j: usize, k: usize| buffer(k).is_some_and(|b| l.reads_buffer(&parts[j], b, &[]));
+        while let Some(at) = waiting.iter().position(|k| !waiting.iter().any(|j| j != k && reads(self, *j, *k))) {
+            ordered.push(waiting.remove(at));
+        }
+        // Where each needs the other, places and values are settled before anything is written.
+        let (crossing, beside): (Vec<usize>, Vec<usize>) = waiting.into_iter().partition(|k| is_one_update(&parts[*k], current[*k]));
         let mut next = vec![];
-        for k in changed.iter().copied().filter(|k| Some(*k) != in_place) {
-            next.push((k, self.beside(&parts[k])));
+        for k in changed.iter().copied().filter(|k| beside.contains(k) || !(ordered.contains(k) || crossing.contains(k))) {
+            next.push((self.beside(&parts[k]), places[k].clone()));
         }
-        if let Some(k) = in_place {
-            self.update_in_place(&parts[k], vars[k], &state[k]);
+        for k in crossing {
+            let Exp::Update(_, keys, value, site) = &parts[k] else { unreachable!("one update") };
+            let place = self.written_place(keys, *site, &places[k]);
+            next.push((self.beside(value), place));
         }
-        for (k, value) in next {
-            self.copy(&value, &state[k]);
+        for k in ordered {
+            self.change(&parts[k], current[k], &places[k]);
+        }
+        for (value, place) in next {
+            self.copy(&value, &place);
         }
     }
 
     /// The value in memory or a local of its own, apart from any state.
-    fn beside(&mut self, e: &Exp) -> Val {
+    pub fn beside(&mut self, e: &Exp) -> Val {
         let ty = self.type_of(e);
         if let Type::Scalar(scalar) = ty {
             let value = self.value(e);
@@ -155,45 +230,8 @@ impl Lowering<'_> {
         self.store(e, &dest);
         dest.value()
     }
-
-    fn update_in_place(&mut self, e: &Exp, var: Var, state: &Dest) {
-        match e {
-            Exp::Var(_) => {}
-            Exp::Let(bound, value, rest) => {
-                self.bind(bound, value, Then::default());
-                self.update_in_place(rest, var, state);
-            }
-            Exp::If(p, a, b) => {
-                let condition = self.value(p);
-                let (yes, ()) = self.branch(p, true, |l| l.update_in_place(a, var, state));
-                let (no, ()) = self.branch(p, false, |l| l.update_in_place(b, var, state));
-                self.emit(Stmt::If(condition, yes, no));
-            }
-            Exp::Update(array, keys, value, site) => {
-                let place = self.written_place(keys, *site, state);
-                let Dest::Array(View { buffer, .. }) = state else { panic!("lower: an update is of an array") };
-                let reads_state = value.free_vars().iter().any(|v| self.env.get(v).is_some_and(|val| shares(val, *buffer)));
-                let first = matches!(**array, Exp::Var(_));
-                if reads_state || !first {
-                    let value = self.beside(value);
-                    self.update_in_place(array, var, state);
-                    self.copy(&value, &place);
-                } else {
-                    self.store(value, &place);
-                }
-            }
-            _ => unreachable!("only updates change in place"),
-        }
-    }
 }
 
-/// Whether the expression is `var` but for places written in it.
-fn updates(e: &Exp, var: Var) -> bool {
-    match e {
-        Exp::Var(v) => *v == var,
-        Exp::Update(array, _, _, _) => updates(array, var),
-        Exp::Let(_, _, body) => updates(body, var),
-        Exp::If(_, a, b) => updates(a, var) && updates(b, var),
-        _ => false,
-    }
+fn is_one_update(e: &Exp, v: Var) -> bool {
+    matches!(e, Exp::Update(array, ..) if **array == Exp::Var(v))
 }

@@ -24,6 +24,7 @@ mod count;
 mod deliver;
 mod generate;
 mod history;
+mod in_place;
 mod index;
 mod iterate;
 mod marks;

@@ -17,6 +17,7 @@ use crate::types::Lit;
 use crate::value::{Data, Value};
 use std::ffi::c_void;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// `iv_context` of `support/iverson.h`.
 #[repr(C)]
@@ -31,6 +32,7 @@ struct Context {
     additions: i64,
     multiplications: i64,
     calls: i64,
+    copied_bytes: i64,
 }
 
 type Entry = unsafe extern "C" fn(*const i64, *const *const c_void, *const *mut c_void, *mut c_void, *mut Context) -> i32;
@@ -50,6 +52,8 @@ pub struct Compiled {
     spare: Mutex<Option<Workspace>>,
     /// Of code for profiling.
     pub(super) sampler: Option<Sampler>,
+    /// What the last call copied, in counting builds.
+    copied_bytes: AtomicI64,
     pub compile_ms: f64,
     pub from_cache: bool,
     pub c_source: String,
@@ -92,6 +96,7 @@ impl Compiled {
             work,
             spare: Mutex::new(None),
             sampler,
+            copied_bytes: AtomicI64::new(0),
             compile_ms,
             from_cache: loaded.from_cache,
             _library: keep(loaded.library, &c_source),
@@ -104,6 +109,11 @@ impl Compiled {
         let mut result = None;
         self.call_into(args, &mut result, threads)?;
         Ok(result.expect("a call that succeeds has a value"))
+    }
+
+    /// How many bytes of arrays the last call copied. Only counting builds know.
+    pub fn copied_bytes(&self) -> i64 {
+        self.copied_bytes.load(Ordering::Relaxed)
     }
 
     /// The value at arguments, written over `result` where that has the right shape already. Counting builds say what
@@ -140,6 +150,7 @@ impl Compiled {
             additions: 0,
             multiplications: 0,
             calls: 0,
+            copied_bytes: 0,
         };
         // SAFETY: sizes, inputs and outputs are those of the function's type (bound and made above), the workspace is as
         // long as the code asks for, and the library is loaded as long as `self` lives.
@@ -157,6 +168,7 @@ impl Compiled {
             *self.spare.lock().unwrap_or_else(|e| e.into_inner()) = Some(workspace);
             status
         };
+        self.copied_bytes.store(context.copied_bytes, Ordering::Relaxed);
         if status == 0 {
             let count = |n: i64| n as u64;
             return Ok(Counts {

@@ -45,7 +45,7 @@ typedef struct {
     iv_gemm *gemm;
     iv_gemm32 *gemm32;
     /* added to by counting builds */
-    int64_t additions, multiplications, calls;
+    int64_t additions, multiplications, calls, copied_bytes;
 } iv_context;
 
 enum { IV_NO_MEMORY = 100 };
