@@ -156,15 +156,32 @@ impl Lowering<'_> {
     fn continues(&self, inner: &Iteration, step: &Step) -> bool {
         let is_in = |val: &Val, place: &Dest| match place {
             Dest::Array(view) => shares(val, view.buffer),
-            Dest::Scalar(Target::Local(local)) => matches!(val, Val::Scalar(e) if e.mentions(*local)),
+            Dest::Scalar(Target::Local(local)) => self.depends(val, *local),
             Dest::Scalar(Target::Place(buffer, _)) => shares(val, *buffer),
             Dest::Tuple(_) => true,
         };
         let is_state = |v: &Var| self.env.get(v).is_some_and(|val| step.places.iter().any(|place| is_in(val, place)));
         let needed = |e: &Exp| e.free_vars().iter().any(is_state);
-        let condition = matches!(&inner.trip, Trip::While(condition) if needed(condition));
+        // The bounds are evaluated before, but where they are scalars of the state they are the very locals that change.
+        let trip = match &inner.trip {
+            Trip::For(range) => needed(&range.lo) || needed(&range.hi),
+            Trip::While(condition) => needed(condition),
+        };
         let starts = matches!(&inner.init, Exp::Tuple(parts) if parts.len() == step.places.len());
-        starts && inner.state.len() == step.places.len() && !condition && !needed(&inner.body)
+        starts && inner.state.len() == step.places.len() && !trip && !needed(&inner.body)
+    }
+
+    /// Whether a value is another when a local changes: a scalar, or an array whose place or size is computed from it.
+    fn depends(&self, val: &Val, local: Local) -> bool {
+        match val {
+            Val::Scalar(e) => e.mentions(local),
+            Val::Array(view) => {
+                let mut sizes = vec![];
+                view.shape.iter().for_each(|size| size.variables(&mut sizes));
+                view.offset.mentions(local) || sizes.iter().any(|v| self.env.get(v).is_some_and(|val| self.depends(val, local)))
+            }
+            Val::Tuple(parts) => parts.iter().any(|part| self.depends(part, local)),
+        }
     }
 
     fn bind_beside(&mut self, bound: &[Var], value: &Exp, rest: &Exp, step: &Step) {
