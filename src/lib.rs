@@ -3,6 +3,7 @@
 //! The modules stand in the order of the data flow, and each may name only those above it
 //! (`tests/layers.rs` checks this).
 
+pub mod unfinished;
 pub mod diagnostic;
 pub mod layout;
 pub mod types;

@@ -12,6 +12,7 @@ use iverson::ir::print::print_size;
 use iverson::ir::{FunctionId, Program, Type};
 use iverson::pipeline;
 use iverson::runtime::{self, library};
+use iverson::unfinished;
 use iverson::value::Error;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -146,7 +147,7 @@ fn write(folder: &Path, name: &str, header: &str, text: &str, options: &Build, s
     if !folder.as_os_str().is_empty() {
         std::fs::create_dir_all(folder).map_err(unusable)?;
     }
-    let work = tempfile::Builder::new().prefix("iverson-build-").tempdir().map_err(unusable)?;
+    let work = unfinished::Folder::new_in(&std::env::temp_dir(), "iverson-build-").map_err(unusable)?;
     let source = work.path().join(format!("{name}.c"));
     std::fs::write(&source, text).map_err(unusable)?;
     let mut results: Vec<(PathBuf, Vec<u8>)> = vec![(folder.join(format!("{name}.h")), header.into())];
@@ -170,8 +171,6 @@ fn write(folder: &Path, name: &str, header: &str, text: &str, options: &Build, s
     if options.lib.contains(&Form::Source) {
         results.push((folder.join(format!("{name}.c")), text.into()));
     }
-    for (path, contents) in &results {
-        output::replace(path, contents)?;
-    }
+    output::replace(&results)?;
     Ok(results.into_iter().map(|(path, _)| path).collect())
 }

@@ -83,7 +83,7 @@ fn file(path: &Path, only_check: bool) -> Result<bool, Failure> {
     if from_stdin {
         output::print(|out| out.write_all(formatted.as_bytes()))?;
     } else if !same {
-        output::replace(path, formatted.as_bytes())?;
+        output::replace(&[(path.to_path_buf(), formatted.into_bytes())])?;
     }
     Ok(same)
 }

@@ -19,10 +19,12 @@ mod profile;
 mod progress;
 mod repl;
 mod show;
+mod signals;
 mod source;
 
 use clap::Parser;
 use failure::Failure;
+use iverson::unfinished;
 use options::{Command, Kind, Options};
 use std::process::ExitCode;
 
@@ -31,8 +33,14 @@ const STACK: usize = 1 << 29;
 
 pub fn main() -> ExitCode {
     let options = Options::parse();
+    // A session watches for interrupts itself: they end a computation, not the session.
+    if !matches!(options.command, Command::Repl(_)) {
+        signals::watch();
+    }
     let work = std::thread::Builder::new().name("iverson".into()).stack_size(STACK).spawn(move || dispatch(options.command));
-    match work.map(std::thread::JoinHandle::join) {
+    let outcome = work.map(std::thread::JoinHandle::join);
+    unfinished::give_up();
+    match outcome {
         Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
         Ok(Ok(Err(failure))) => failure.report(),
         // The panic has been printed: it is our fault, not the user's.

@@ -2,10 +2,11 @@
 
 use super::failure::Failure;
 use super::options::Output;
+use iverson::unfinished;
 use iverson::value::named::Named;
 use iverson::value::npy::reason;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::PathBuf;
 
 pub fn write(result: &Named, output: &Output) -> Result<(), Failure> {
     if let Some(path) = &output.out {
@@ -23,22 +24,14 @@ pub fn print(f: impl FnOnce(&mut BufWriter<io::StdoutLock>) -> io::Result<()>) -
     f(&mut out).and_then(|()| out.flush()).map_err(Failure::from)
 }
 
-/// Writes a file whole or not at all: beside its place first, then into it. Its permissions stay.
-pub fn replace(path: &Path, contents: &[u8]) -> Result<(), Failure> {
-    let failed = |e: io::Error| Failure::message(format!("cannot write {}: {}", path.display(), reason(&e)));
-    // A link stays a link.
-    let place = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let folder = place.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".iverson-");
-    // A new file is as open as the user's other files are.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder).map_err(failed)?;
-    file.write_all(contents).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-    if let Ok(metadata) = std::fs::metadata(&place) {
-        file.as_file().set_permissions(metadata.permissions()).map_err(failed)?;
+/// Writes files whole or not at all: all beside their places first, then into them.
+pub fn replace(files: &[(PathBuf, Vec<u8>)]) -> Result<(), Failure> {
+    let mut written = vec![];
+    for (path, contents) in files {
+        let failed = |e: io::Error| Failure::message(format!("cannot write {}: {}", path.display(), reason(&e)));
+        let mut file = unfinished::File::beside(path).map_err(failed)?;
+        file.contents().write_all(contents).and_then(|()| file.contents().sync_all()).map_err(failed)?;
+        written.push((file, failed));
     }
-    file.persist(&place).map_err(|e| failed(e.error))?;
-    Ok(())
+    written.into_iter().try_for_each(|(file, failed)| file.finish().map_err(failed))
 }

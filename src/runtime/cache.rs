@@ -4,8 +4,9 @@
 //! place and renamed into it, so two processes may compile at once and a killed one leaves nothing broken. It ends with a
 //! digest of itself; an entry that does not match is made again.
 
-use super::compile::{Compiler, SUPPORT, flags};
+use super::compile::{self, Compiler, SUPPORT, flags};
 use super::{Error, Options};
+use crate::unfinished;
 use etcetera::BaseStrategy;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -53,16 +54,24 @@ impl Trouble {
     }
 }
 
+/// How the names of folders begin in which libraries are made.
+const MAKING: &str = "making-";
+
 fn make(compiler: &Compiler, folder: &Path, place: &Path, text: &str, options: Options) -> Result<libloading::Library, Trouble> {
     let unusable = |e: std::io::Error| Trouble::Folder(Error::new(format!("cannot write to {}: {e}", folder.display())));
     std::fs::create_dir_all(folder).map_err(unusable)?;
-    let work = tempfile::Builder::new().prefix("making-").tempdir_in(folder).map_err(unusable)?;
-    let made = match compiler.run(work.path(), text, options) {
+    let work = unfinished::Folder::new_in(folder, MAKING).map_err(unusable)?;
+    let source = compile::write(work.path(), text).map_err(unusable)?;
+    let made = match compiler.run(&source, options).map_err(Trouble::Other)? {
         Ok(made) => made,
-        Err(error) => {
+        Err(complaint) => {
             // That is our fault, so the evidence is kept.
-            let kept = work.keep().join("kernel.c");
-            return Err(Trouble::Other(error.note(format!("this is a fault of Iverson; the code is in {}", kept.display()))));
+            let kept = place.with_extension("rejected");
+            let _ = std::fs::remove_dir_all(&kept);
+            let kept = work.keep_as(&kept).map(|()| kept.join("kernel.c"));
+            let kept = kept.map_or(String::new(), |path| format!("; the code is in {}", path.display()));
+            let error = Error::new("the C compiler rejected the code made for this program").note(complaint);
+            return Err(Trouble::Other(error.note(format!("this is a fault of Iverson{kept}"))));
         }
     };
     seal(&made).map_err(unusable)?;
@@ -147,7 +156,7 @@ fn folder() -> &'static Path {
 }
 /// A folder of this process, where nothing else can be written.
 fn temporary_folder() -> Result<&'static Path, Error> {
-    static FOLDER: OnceLock<Result<tempfile::TempDir, String>> = OnceLock::new();
-    let made = FOLDER.get_or_init(|| tempfile::Builder::new().prefix("iverson-").tempdir().map_err(|e| e.to_string()));
+    static FOLDER: OnceLock<Result<unfinished::Folder, String>> = OnceLock::new();
+    let made = FOLDER.get_or_init(|| unfinished::Folder::new_in(&std::env::temp_dir(), "iverson-cache-").map_err(|e| e.to_string()));
     made.as_ref().map(|dir| dir.path()).map_err(|e| Error::new(format!("cannot write compiled code anywhere: {e}")))
 }

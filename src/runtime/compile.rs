@@ -1,6 +1,7 @@
 //! The system's C compiler: finding it, its flags, running it.
 
 use super::{Error, Options};
+use crate::unfinished;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -50,40 +51,44 @@ impl Compiler {
         Compiler { program, arguments, identity }
     }
 
-    /// Compiles the text to a shared library in an empty folder, and gives its path.
-    pub fn run(&self, folder: &Path, text: &str, options: Options) -> Result<PathBuf, Error> {
-        let failed = |e: std::io::Error| Error::new(format!("cannot write to {}: {e}", folder.display()));
-        for (name, support) in SUPPORT {
-            std::fs::write(folder.join(name), support).map_err(failed)?;
-        }
-        let source = folder.join("kernel.c");
-        std::fs::write(&source, text).map_err(failed)?;
-        let library = folder.join("kernel.so");
-        match self.attempt(&source, &library, options)? {
-            Ok(()) => Ok(library),
+    /// Compiles a text, in a folder with all that it includes, to a shared library there, and gives its path. Where the
+    /// compiler does not take it, what it says.
+    pub fn run(&self, source: &Path, options: Options) -> Result<Result<PathBuf, String>, Error> {
+        let library = source.with_extension("so");
+        match self.attempt(source, &library, options)? {
+            Ok(()) => Ok(Ok(library)),
             Err(complaint) => {
                 // A compiler without OpenMP still makes right code, only without vector directives and threads.
                 let plain = Options { openmp: false, ..options };
-                if options.openmp && self.attempt(&source, &library, plain)?.is_ok() {
-                    return Ok(library);
+                if options.openmp && self.attempt(source, &library, plain)?.is_ok() {
+                    return Ok(Ok(library));
                 }
-                Err(Error::new("the C compiler rejected the code made for this program").note(complaint))
+                Ok(Err(complaint))
             }
         }
     }
 
     fn attempt(&self, source: &Path, library: &Path, options: Options) -> Result<Result<(), String>, Error> {
-        let output = Command::new(&self.program)
-            .args(&self.arguments)
-            .args(flags(options))
-            .arg("-o")
-            .arg(library)
-            .arg(source)
-            .arg("-lm")
-            .output()
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).args(flags(options)).arg("-o").arg(library).arg(source).arg("-lm");
+        // What it makes on the way goes with the folder, however it ends.
+        if let Some(folder) = library.parent() {
+            command.env("TMPDIR", folder);
+        }
+        let output = unfinished::output(&mut command)
             .map_err(|e| Error::new(format!("cannot run the C compiler {}: {e}", self.program.display())))?;
         Ok(if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) })
     }
+}
+
+/// Writes a text and what it includes to an empty folder, and gives its path.
+pub fn write(folder: &Path, text: &str) -> std::io::Result<PathBuf> {
+    for (name, support) in SUPPORT {
+        std::fs::write(folder.join(name), support)?;
+    }
+    let source = folder.join("kernel.c");
+    std::fs::write(&source, text)?;
+    Ok(source)
 }
 
 /// Never `-ffast-math`: NaN and infinities mean something, and the host's rounding is its own.

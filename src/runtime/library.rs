@@ -5,6 +5,7 @@ use super::{Error, Options, kernel};
 use crate::emit::library::{Library, Support, header, source};
 use crate::ir::{FunctionId, Program};
 use crate::loops::Kernel;
+use crate::unfinished;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -84,7 +85,8 @@ pub fn share(object: &Path, place: &Path, name: &str, build: &Build) -> Result<(
 }
 
 fn run(mut command: Command, failure: &str) -> Result<(), Error> {
-    let output = command.output().map_err(|e| Error::new(format!("cannot run {}: {e}", command.get_program().to_string_lossy())))?;
+    let output =
+        unfinished::output(&mut command).map_err(|e| Error::new(format!("cannot run {}: {e}", command.get_program().to_string_lossy())))?;
     match output.status.success() {
         true => Ok(()),
         false => Err(Error::new(failure).note(String::from_utf8_lossy(&output.stderr).trim_end())),

@@ -29,6 +29,8 @@ pub fn reason(error: &io::Error) -> String {
         io::ErrorKind::NotFound => "no such file".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
         io::ErrorKind::StorageFull => "no space left".into(),
+        io::ErrorKind::QuotaExceeded => "no space left of the user's quota".into(),
+        io::ErrorKind::FileTooLarge => "the file would be too large".into(),
         io::ErrorKind::IsADirectory => "it is a folder".into(),
         _ => error.to_string(),
     }

@@ -1,6 +1,7 @@
 //! Archives of named NumPy arrays (`.npz`): zip files of `.npy` files, stored or deflated.
 
 use super::{Array, Error, npy};
+use crate::unfinished;
 use npyz::npz::NpzArchive;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
@@ -51,46 +52,26 @@ impl Archive {
 pub fn write_file<'a>(path: &Path, arrays: impl IntoIterator<Item = (&'a str, &'a Array)>) -> Result<(), Error> {
     let failed = |reason: String| Error::new(format!("cannot write {}: {reason}", path.display()));
     let io_failed = |e: &std::io::Error| failed(npy::reason(e));
-    // A link stays a link, and what is no plain file is not replaced by one.
-    let target = match std::fs::metadata(path) {
-        Ok(found) if found.is_dir() => return Err(failed("it is a folder".into())),
-        Ok(found) if !found.is_file() => return Err(failed("it is no plain file".into())),
-        Ok(_) => std::fs::canonicalize(path).map_err(|e| io_failed(&e))?,
-        Err(_) => path.to_path_buf(),
+    let zip_failed = |e: zip::result::ZipError| match e {
+        zip::result::ZipError::Io(e) => io_failed(&e),
+        e => failed(e.to_string()),
     };
-    let folder = match target.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    if !folder.is_dir() {
-        return Err(failed(format!("there is no folder {}", folder.display())));
-    }
-    let mut temporary = temporary_file(folder).map_err(|e| io_failed(&e))?;
-    {
-        let mut zip = zip::ZipWriter::new(BufWriter::new(temporary.as_file_mut()));
-        for (name, array) in arrays {
-            // A fixed time makes equal results equal files.
-            let options = zip::write::FileOptions::default()
-                .compression_method(zip::CompressionMethod::Stored)
-                .last_modified_time(zip::DateTime::default())
-                .large_file(array.len() >= 1 << 28);
-            zip.start_file(npyz::npz::file_name_from_array_name(name), options).map_err(|e| failed(e.to_string()))?;
-            npy::write(array, &mut zip).map_err(|e| io_failed(&e))?;
-        }
-        let mut out = zip.finish().map_err(|e| failed(e.to_string()))?;
-        out.flush().map_err(|e| io_failed(&e))?;
-    }
-    temporary.persist(&target).map_err(|e| io_failed(&e.error))?;
-    Ok(())
-}
-
-/// Temporary files are private; this one gets the permissions of any new file.
-fn temporary_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".iverson-").suffix(".tmp");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    let mut file = unfinished::File::beside(path).map_err(|e| io_failed(&e))?;
+    let mut zip = zip::ZipWriter::new(BufWriter::new(file.contents()));
+    let written = arrays.into_iter().try_for_each(|(name, array)| {
+        // A fixed time makes equal results equal files.
+        let options = zip::write::FileOptions::default()
+            .compression_method(zip::CompressionMethod::Stored)
+            .last_modified_time(zip::DateTime::default())
+            .large_file(array.len() >= 1 << 28);
+        zip.start_file(npyz::npz::file_name_from_array_name(name), options).map_err(zip_failed)?;
+        npy::write(array, &mut zip).map_err(|e| io_failed(&e))
+    });
+    let finished = written.and_then(|()| zip.finish().map_err(zip_failed));
+    // It would try once more to write what could not be written, and complain by itself.
+    std::mem::forget(zip);
+    finished?.flush().map_err(|e| io_failed(&e))?;
+    file.finish().map_err(|e| io_failed(&e))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use crate::cli::failure::Failure;
 use crate::cli::progress::is_watched;
+use crate::cli::signals;
 use iverson::value::{Array, Data, Value};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,8 +32,12 @@ pub fn evaluate(work: impl FnOnce() -> Result<Value, Failure>) -> Result<Value, 
     match child {
         -1 => Err(Failure::message(format!("cannot start a computation: {}", std::io::Error::last_os_error()))),
         0 => {
-            // SAFETY: as the system has it for new processes.
-            unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+            signals::watch();
+            // SAFETY: it ends with the session.
+            #[cfg(target_os = "linux")]
+            unsafe {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM)
+            };
             drop(reader);
             let mut bytes = vec![];
             match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
@@ -91,7 +96,7 @@ fn wait_for(reader: &mut std::io::PipeReader, child: libc::pid_t, bytes: &mut Ve
         let ready = unsafe { libc::poll(&mut waiting, 1, 50) };
         if INTERRUPTED.load(Ordering::SeqCst) {
             // SAFETY: the child is ours and has not been waited for.
-            unsafe { libc::kill(child, libc::SIGKILL) };
+            unsafe { libc::kill(child, libc::SIGTERM) };
             return Ok(());
         }
         if ready > 0 {
