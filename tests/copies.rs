@@ -36,7 +36,7 @@ fn copied(text: &str) -> i64 {
     let args = sample::arguments(&prepared, f, &[N], 5);
     let compiled = runtime::compile(&prepared, f, Options { count: true, strict: true, ..Options::default() }).unwrap();
     let value = compiled.call(&args, 1).unwrap_or_else(|e| panic!("{text}: {}", e.message));
-    let (expected, _) = interpret::call(&base, f, &args).unwrap();
+    let (expected, _) = interpret::call(&prepare(&base, f, Some("differentiate")), f, &args).unwrap();
     check_close(&expected, &value, Tolerance::ROUNDING).unwrap_or_else(|e| panic!("{text}: {e}"));
     compiled.copied_bytes()
 }
@@ -134,6 +134,32 @@ fn arrays_change_where_they_are() {
 }
 
 #[test]
+fn derivatives_change_arrays_where_they_are() {
+    // The gradient begins with a copy of the parameter, and the way back with one of the last state.
+    let programs: &[(&str, i64)] = &[
+        ("def g(x: [n]f64) -> f64 = let y = loop x = x for i in 1..n do x with [i] = sin(x[i]) * x[i - 1]; sum i. y[i]", 2 * VECTOR),
+        (
+            "def g(x: [n]f64) -> f64 =
+               let y = loop x = x for i in 1..n do if x[i] < x[i - 1] then (x with [i] = x[i - 1]) with [i - 1] = x[i] * x[0] else x;
+               sum i. y[i] * y[i]",
+            2 * VECTOR,
+        ),
+        (
+            "def g(x: [n]f64) -> f64 =
+               let (y, s) = loop (x, s) = (x, 1.0) for i in 1..n do (x with [i] = x[i - 1] * s, sin(s) * x[i] + x[0]);
+               s + sum i. y[i]",
+            2 * VECTOR,
+        ),
+        // Nothing of the states is needed.
+        ("def g(x: [n]f64) -> f64 = let y = loop x = x for i in 1..n do x with [i] = x[i] + 0.5 * x[i - 1]; sum i. y[i]", 0),
+    ];
+    for (text, bytes) in programs {
+        let text = format!("{text}\ndef f(x: [n]f64) -> [n]f64 = grad(g)(x)");
+        assert_eq!(copied(&text), *bytes, "{text}\n{}", report(&text));
+    }
+}
+
+#[test]
 fn copies_that_must_be_are_reported() {
     // A row that moves is kept while another takes its place.
     let swap = "def f(A: [n, n]f64, p: [n]i64) -> [n, n]f64 = loop A = A for i in 0..n do
@@ -185,6 +211,15 @@ fn views_keep_what_they_saw() {
         "def f(x: [n]f64, p: [n]i64) -> ([n]f64, [n]i64) = loop (x, p) = (x, p) for i in 0..n do
            (x with [p[i]] = x[i], p with [p[i]] = i)",
         "def f(x: [n]f64, k: i64) -> [n]f64 = loop x = x for t in 0..k do let a = x[0]; for i. x[i] - a",
+        "def f(A: [n, n]f64) -> [n, n]f64 = loop A = A for i in 0..n do A with [i] = for j in 0..n. A[i, n - 1 - j] + A[0, j]",
+        "def f(x: [n]f64, k: i64) -> [n]f64 = loop x = x for t in 0..k do
+           let z = for i in 0..2 * n. x[0] + f64(i);
+           let w = for i in 0..2 * n. z[2 * n - 1 - i] * z[i];
+           for i in 0..n. w[i] - w[i + n]",
+        "def f(x: [n]f64, k: i64) -> [n]f64 = loop x = x for t in 0..k do
+           let z = for i in 0..2 * n. f64(i * t);
+           let w = for i in 0..2 * n. z[2 * n - 1 - i] * z[i];
+           for i in 0..n. w[i] - w[i + n]",
         "def f(x: [n]f64, y: [n]f64, k: i64) -> ([n]f64, [n]f64) = loop (x, y) = (x, y) for t in 0..k do
            let z = for i. x[i] + y[i];
            let w = y with [0] = x[1];

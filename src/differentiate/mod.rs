@@ -5,6 +5,7 @@
 //! again. The function derived from must be free of calls (`inline` comes first).
 
 pub mod forward;
+pub mod lineage;
 pub mod partials;
 pub mod reverse;
 pub mod rules;

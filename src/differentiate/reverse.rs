@@ -10,6 +10,7 @@
 //! forward part yields it as an array. So every operation of the function runs once, and `optimize` decides later
 //! what is cheaper to redo. Saved arrays whose size depends on the loop's index are padded to the largest one.
 
+use super::lineage::Lineage;
 use super::rules;
 use super::scope::{Scope, Statement, costs_nothing};
 use crate::ir::build::*;
@@ -24,6 +25,8 @@ pub struct Reverse<'a> {
     pub facts: Facts,
     /// Variables that depend on those with respect to which is differentiated; others get no adjoint.
     varied: FxHashSet<Var>,
+    /// Arrays of the scope that are others but for places written in them, where the way back is to make these again.
+    pub lineage: Lineage,
     frames: Vec<Frame>,
 }
 
@@ -41,6 +44,10 @@ pub struct Reversed {
     pub backward: Vec<Statement>,
     /// Adjoints of the scope's free variables, expressions over both parts.
     pub adjoints: IndexMap<Var, Exp>,
+    /// Variables of the forward part that are at hand on the way back.
+    pub given: Vec<Var>,
+    /// Variables that the way back binds again, and yields.
+    pub again: Vec<Var>,
 }
 
 /// The backward part of an inner scope, made ready to run apart from its forward part.
@@ -53,6 +60,8 @@ pub struct Crossed {
     pub prologue: Vec<Statement>,
     pub backward: Vec<Statement>,
     pub adjoints: IndexMap<Var, Exp>,
+    /// Variables that the backward part binds again, and yields.
+    pub again: Vec<Var>,
 }
 
 /// A variable of an inner scope, the (padded) value to save for it, and the outer variable that will hold it.
@@ -71,7 +80,7 @@ pub struct LoopOf {
 
 impl<'a> Reverse<'a> {
     pub fn new(vars: &'a mut Vars, facts: Facts, wrt: impl IntoIterator<Item = Var>) -> Reverse<'a> {
-        Reverse { vars, facts, varied: wrt.into_iter().collect(), frames: vec![] }
+        Reverse { vars, facts, varied: wrt.into_iter().collect(), lineage: Lineage::default(), frames: vec![] }
     }
 
     /// Marks what depends on varied variables. Runs once over a function's scope, inner scopes included.
@@ -128,6 +137,21 @@ impl<'a> Reverse<'a> {
     pub fn emit(&mut self, vars: Vec<Var>, exp: Exp) {
         self.frame().backward.push((vars, exp));
     }
+    /// Takes back what has been added to the adjoint of a variable so far.
+    pub fn take_contributions(&mut self, var: Var) -> Option<Exp> {
+        self.frame().contributions.shift_remove(&var).map(total)
+    }
+    /// The same under a name, for it to go on from there.
+    pub fn begin_adjoint(&mut self, var: Var) -> Option<Var> {
+        match self.take_contributions(var)? {
+            Exp::Var(v) => Some(v),
+            so_far => {
+                let v = self.adjoint_var(var);
+                self.emit(vec![v], so_far);
+                Some(v)
+            }
+        }
+    }
     pub fn adjoint_var(&mut self, var: Var) -> Var {
         let name = format!("{}_adj", self.vars.name(var));
         let ty = self.vars.ty(var).clone();
@@ -146,7 +170,15 @@ impl<'a> Reverse<'a> {
     }
 
     pub fn scope(&mut self, scope: Scope, seeds: Vec<Option<Exp>>) -> Reversed {
+        self.scope_from(scope, seeds, &[])
+    }
+
+    /// As `scope`; the adjoints of some free variables go on from variables.
+    pub fn scope_from(&mut self, scope: Scope, seeds: Vec<Option<Exp>>, begun: &[(Var, Var)]) -> Reversed {
         self.frames.push(Frame::default());
+        for (v, begun) in begun {
+            self.contribute(&Exp::Var(*v), Exp::Var(*begun));
+        }
         for (result, seed) in scope.results.iter().zip(seeds) {
             if let Some(seed) = seed {
                 self.contribute(result, seed);
@@ -164,18 +196,31 @@ impl<'a> Reverse<'a> {
         self.facts = facts;
         let frame = self.frames.pop().expect("the frame pushed above");
         let adjoints = frame.contributions.into_iter().map(|(v, c)| (v, total(c))).collect();
-        Reversed { forward, results: scope.results, backward: frame.backward, adjoints }
+        Reversed { forward, results: scope.results, backward: frame.backward, adjoints, given: vec![], again: vec![] }
     }
 
     /// Walks back over statements; gives what takes their place in the forward part.
     pub fn walk_back(&mut self, statements: Vec<Statement>) -> Vec<Statement> {
         let mut forward: Vec<Vec<Statement>> = vec![];
-        for (vars, exp) in statements.into_iter().rev() {
+        let made: Vec<(usize, Var, Var)> = statements
+            .iter()
+            .enumerate()
+            .flat_map(|(k, (vars, _))| vars.iter().map(move |v| (k, *v)))
+            .filter_map(|(k, v)| Some((k, v, *self.lineage.get(&v)?)))
+            .collect();
+        let all = if made.is_empty() { vec![] } else { statements.clone() };
+        for (k, (vars, exp)) in statements.into_iter().enumerate().rev() {
             let adjoints: Vec<Option<Exp>> = vars.iter().map(|v| self.take_adjoint(*v)).collect();
-            if adjoints.iter().all(Option::is_none) {
-                forward.push(vec![(vars, exp)]);
+            let mut kept = vec![];
+            let mut gives_back = false;
+            for (_, y, x) in made.iter().filter(|(at, _, _)| *at == k) {
+                kept.extend(rules::in_place::restore(self, &all, *y, *x, &exp));
+                gives_back = matches!(exp, Exp::Loop(_) | Exp::If(..));
+            }
+            if adjoints.iter().all(Option::is_none) && !gives_back {
+                forward.push([kept, vec![(vars, exp)]].concat());
             } else {
-                forward.push(self.statement(vars, exp, adjoints));
+                forward.push([kept, self.statement(vars, exp, adjoints)].concat());
             }
         }
         forward.into_iter().rev().flatten().collect()
@@ -211,11 +256,15 @@ impl<'a> Reverse<'a> {
 
     /// Binds the tuple that a reversed inner scope yields and adds its parts to the free variables' adjoints.
     pub fn contribute_all(&mut self, free: Vec<Var>, value: Exp) {
-        if free.is_empty() {
+        self.contribute_and_bind(free, &[], value);
+    }
+    /// As `contribute_all`; the tuple ends with variables that are bound again.
+    pub fn contribute_and_bind(&mut self, free: Vec<Var>, again: &[Var], value: Exp) {
+        if free.is_empty() && again.is_empty() {
             return;
         }
         let parts: Vec<Var> = free.iter().map(|v| self.adjoint_var(*v)).collect();
-        self.emit(parts.clone(), value);
+        self.emit([&parts, again].concat(), value);
         for (v, part) in free.into_iter().zip(parts) {
             self.contribute(&Exp::Var(v), Exp::Var(part));
         }
@@ -224,42 +273,51 @@ impl<'a> Reverse<'a> {
     /// Decides what of an inner scope's forward part crosses to its backward part, and how. `also` are forward
     /// variables that must be saved in any case.
     pub fn cross(&mut self, inner: &Reversed, within: Option<&LoopOf>, also: &FxHashSet<Var>) -> Crossed {
-        let Reversed { forward, results, backward, adjoints } = inner;
-        let (forward, results, backward, adjoints) = (forward.clone(), results.clone(), backward.clone(), adjoints.clone());
+        self.try_cross(inner, within, also).expect("what is not bound again is there from the beginning")
+    }
+
+    /// As `cross`, for a backward part that binds variables of the forward part again. What is done again with them stands
+    /// behind that, or is saved where it is needed before. `None` where this cannot be.
+    pub fn try_cross(&mut self, inner: &Reversed, within: Option<&LoopOf>, also: &FxHashSet<Var>) -> Option<Crossed> {
+        let Reversed { forward, results, backward, adjoints, given, again } = inner;
         let place: FxHashMap<Var, usize> =
             forward.iter().enumerate().flat_map(|(k, (vars, _))| vars.iter().map(move |v| (*v, k))).collect();
-        let way_back = lets(backward.clone(), tuple(adjoints.values().cloned().collect()));
-
-        let mut redo: FxHashSet<usize> = FxHashSet::default();
-        let mut save: Vec<Var> = vec![];
-        let mut pending: Vec<Var> = way_back.free_vars();
-        pending.extend(also.iter().copied());
-        let mut seen: FxHashSet<Var> = FxHashSet::default();
-        while let Some(v) = pending.pop() {
-            if !seen.insert(v) {
-                continue;
-            }
-            // A type's sizes are needed wherever its variable is.
-            let mut sizes = vec![];
-            let _ = self.vars.ty(v).map_sizes(&mut |s| {
-                s.variables(&mut sizes);
-                s.clone()
-            });
-            pending.extend(sizes);
-            let Some(&k) = place.get(&v) else { continue };
-            let redone = !also.contains(&v) && costs_nothing(self.vars, &forward[k].1);
-            if redone || self.padded(v, &place, within).is_none() {
-                redo.insert(k);
-                pending.extend(forward[k].1.free_vars());
-            } else {
-                save.push(v);
-            }
+        let roots = adjoints.values().cloned().chain(again.iter().map(|v| Exp::Var(*v))).collect();
+        let needed = lets(backward.clone(), tuple(roots)).free_vars();
+        let bound_again: FxHashMap<Var, usize> =
+            backward.iter().enumerate().flat_map(|(b, (vars, _))| vars.iter().map(move |v| (*v, b + 1))).collect();
+        if needed.iter().any(|v| bound_again.contains_key(v)) {
+            return None;
         }
-        // A statement is done again whole or not at all.
-        save.retain(|v| !redo.contains(&place[v]));
-        save.sort();
+        let mut also = also.clone();
+        let (redone, save) = loop {
+            let (redo, save) = self.redo_or_save(inner, &place, needed.clone(), &bound_again, within, &also);
+            // The place in the backward part from which on what is done again can stand, in the order of the forward part.
+            let mut redone: Vec<(usize, usize)> = vec![];
+            for k in redo {
+                let before = |v: Var| {
+                    let done = place.get(&v).and_then(|j| redone.iter().find(|(_, k)| k == j));
+                    bound_again.get(&v).copied().or(done.map(|(at, _)| *at)).unwrap_or(0)
+                };
+                let at = forward[k].1.free_vars().into_iter().map(before).max().unwrap_or(0);
+                redone.push((at, k));
+            }
+            let sizes: Vec<Var> = save.iter().flat_map(|v| self.sizes_of(*v)).collect();
+            let early = |(at, k): &&(usize, usize)| {
+                let vars = &forward[*k].0;
+                *at > 0
+                    && (vars.iter().any(|v| sizes.contains(v)) || backward[..*at].iter().any(|(_, e)| vars.iter().any(|v| e.mentions(*v))))
+            };
+            let early: Vec<Var> = redone.iter().filter(early).flat_map(|(_, k)| forward[*k].0.clone()).collect();
+            if early.is_empty() {
+                break (redone, save);
+            }
+            if early.iter().any(|v| !also.insert(*v)) {
+                return None;
+            }
+        };
         let mut saved = vec![];
-        let mut reads = vec![];
+        let mut reads: Vec<(usize, Statement)> = vec![];
         for v in save {
             let (value, ty) = self.padded(v, &place, within).expect("only what can be padded is saved");
             let name = self.vars.name(v).to_string();
@@ -267,17 +325,77 @@ impl<'a> Reverse<'a> {
             let outer = self.vars.fresh(name, within.map_or(ty.clone(), |l| ty.with_axis(&l.size)));
             let read = if matches!(value, Exp::Var(_)) { index(outer, keys, Site::default()) } else { self.unpadded(v, outer, keys) };
             saved.push(Saved { inner: v, value, outer });
-            reads.push((vec![v], read));
+            reads.push((place[&v], (vec![v], read)));
         }
-        let mut redone: Vec<usize> = redo.into_iter().collect();
-        redone.sort();
         // What is done again may read what was saved, and what was saved may have a size that is done again.
-        let mut prologue: Vec<Statement> = vec![];
-        let mut reads: Vec<(usize, Statement)> = reads.into_iter().map(|r: Statement| (place[&r.0[0]], r)).collect();
-        reads.extend(redone.into_iter().map(|k| (k, forward[k].clone())));
+        reads.extend(redone.iter().filter(|(at, _)| *at == 0).map(|(_, k)| (*k, forward[*k].clone())));
         reads.sort_by_key(|(k, _)| *k);
-        prologue.extend(reads.into_iter().map(|(_, r)| r));
-        Crossed { forward, results, saved, prologue, backward, adjoints }
+        let prologue = reads.into_iter().map(|(_, r)| r).collect();
+        let mut way: Vec<Statement> = vec![];
+        for at in 0..=backward.len() {
+            way.extend(redone.iter().filter(|(from, _)| at > 0 && *from == at).map(|(_, k)| forward[*k].clone()));
+            way.extend(backward.get(at).cloned());
+        }
+        debug_assert!(given.iter().all(|v| saved.iter().all(|s| s.inner != *v)));
+        Some(Crossed {
+            forward: forward.clone(),
+            results: results.clone(),
+            saved,
+            prologue,
+            backward: way,
+            adjoints: adjoints.clone(),
+            again: again.clone(),
+        })
+    }
+
+    /// The statements of the forward part that are done again, and the variables of it that are saved, in order.
+    fn redo_or_save(
+        &mut self,
+        inner: &Reversed,
+        place: &FxHashMap<Var, usize>,
+        needed: Vec<Var>,
+        bound_again: &FxHashMap<Var, usize>,
+        within: Option<&LoopOf>,
+        also: &FxHashSet<Var>,
+    ) -> (Vec<usize>, Vec<Var>) {
+        let mut redo: FxHashSet<usize> = FxHashSet::default();
+        let mut save: Vec<Var> = vec![];
+        let mut pending = needed;
+        pending.extend(also.iter().copied());
+        let mut seen: FxHashSet<Var> = FxHashSet::default();
+        while let Some(v) = pending.pop() {
+            if !seen.insert(v) {
+                continue;
+            }
+            // A type's sizes are needed wherever its variable is.
+            pending.extend(self.sizes_of(v));
+            let Some(&k) = place.get(&v) else { continue };
+            if inner.given.contains(&v) || bound_again.contains_key(&v) {
+                continue;
+            }
+            let redone = !also.contains(&v) && costs_nothing(self.vars, &inner.forward[k].1);
+            if redone || self.padded(v, place, within).is_none() {
+                redo.insert(k);
+                pending.extend(inner.forward[k].1.free_vars());
+            } else {
+                save.push(v);
+            }
+        }
+        // A statement is done again whole or not at all.
+        save.retain(|v| !redo.contains(&place[v]));
+        save.sort();
+        let mut redo: Vec<usize> = redo.into_iter().collect();
+        redo.sort();
+        (redo, save)
+    }
+
+    fn sizes_of(&self, v: Var) -> Vec<Var> {
+        let mut sizes = vec![];
+        let _ = self.vars.ty(v).map_sizes(&mut |s| {
+            s.variables(&mut sizes);
+            s.clone()
+        });
+        sizes
     }
 
     /// The value to save for `v`, and its type outside the scope: sizes that the loop's index or the scope's own
@@ -346,11 +464,12 @@ fn total(mut contributions: Vec<Exp>) -> Exp {
 }
 
 impl Crossed {
-    /// The backward part as one expression: a tuple of the adjoints of `free`.
+    /// The backward part as one expression: a tuple of the adjoints of `free`, and of what is bound again.
     pub fn way_back(&self, free: &[Var]) -> Exp {
         let mut statements = self.prologue.clone();
         statements.extend(self.backward.iter().cloned());
-        lets(statements, tuple(free.iter().map(|v| self.adjoints[v].clone()).collect()))
+        let again = self.again.iter().map(|v| Exp::Var(*v));
+        lets(statements, tuple(free.iter().map(|v| self.adjoints[v].clone()).chain(again).collect()))
     }
     /// The forward part as one expression: the results, then what is saved.
     pub fn way_forth(&self) -> Exp {

@@ -39,7 +39,10 @@ impl Lowering<'_> {
             }
             Exp::If(_, a, b) => self.consumes_with(a, var, buffer, views) && self.consumes_with(b, var, buffer, views),
             Exp::Update(array, _, _, _) => self.consumes_with(array, var, buffer, views),
-            Exp::Op(Op::Add, args, _) => !touches(&args[1], views) && self.consumes_with(&args[0], var, buffer, views),
+            Exp::Op(Op::Add, args, _) => {
+                let settled = matches!(args[1], Exp::Singleton(..)) || !touches(&args[1], views);
+                settled && self.consumes_with(&args[0], var, buffer, views)
+            }
             Exp::Loop(l) => {
                 let trip = match &l.trip {
                     Trip::For(range) => touches(&range.lo, views) || touches(&range.hi, views),
@@ -48,7 +51,8 @@ impl Lowering<'_> {
                 l.state.len() == 1 && !trip && !touches(&l.body, views) && self.consumes_with(&l.init, var, buffer, views)
             }
             Exp::For(..) => {
-                views.is_empty() && !self.reads_buffer(e, buffer, std::slice::from_ref(&var)) && is_elementwise(self.vars, e, var)
+                let apart = views.is_empty() && !self.reads_buffer(e, buffer, std::slice::from_ref(&var));
+                apart && e.mentions(var) && is_elementwise(self.vars, e, var) && self.type_of(e) == *self.vars.ty(var)
             }
             Exp::Lit(_)
             | Exp::Op(..)
@@ -91,10 +95,18 @@ impl Lowering<'_> {
                     self.store(value, &written);
                 }
             }
-            Exp::Op(_, args, _) => {
-                self.change(&args[0], var, place);
-                self.accumulate(&args[1], place);
-            }
+            Exp::Op(_, args, _) => match (&args[1], place) {
+                (Exp::Singleton(keys, value, site), Dest::Array(View { buffer, .. })) if self.reads_buffer(&args[1], *buffer, &[]) => {
+                    let at = self.settled_place(keys, *site, place);
+                    let value = self.beside(value);
+                    self.change(&args[0], var, place);
+                    self.add(&value, &at);
+                }
+                (added, _) => {
+                    self.change(&args[0], var, place);
+                    self.accumulate(added, place);
+                }
+            },
             Exp::Loop(l) => {
                 let bounds = self.bounds_of(l);
                 self.change(&l.init, var, place);
@@ -123,9 +135,33 @@ impl Lowering<'_> {
             ([v], value) => {
                 let Some(k) = self.consumed(value, rest, &[], step) else { return false };
                 self.passed.remove(v);
-                self.change(value, step.current[k], &step.places[k]);
+                self.change(value, step.current[k].expect("it is consumed"), &step.places[k]);
                 self.define(*v, &step.places[k]);
-                step.current[k] = *v;
+                step.current[k] = Some(*v);
+                true
+            }
+            // Each part is made of a state of which some branch makes it; what the branches do with it is their own step.
+            (bound, Exp::If(p, a, b)) => {
+                let mut taken: Vec<Option<usize>> = vec![];
+                for j in 0..bound.len() {
+                    let of = |k: &usize| !taken.contains(&Some(*k)) && self.is_free(*k, rest, step) && self.makes(value, j, *k, step);
+                    taken.push((0..step.places.len()).find(of));
+                }
+                if taken.iter().all(Option::is_none) {
+                    return false;
+                }
+                let mut homes = vec![];
+                for (v, k) in bound.iter().zip(&taken) {
+                    self.passed.remove(v);
+                    homes.push(k.map_or_else(|| self.home(*v, Then::default()), |k| step.places[k].clone()));
+                }
+                let current = taken.iter().map(|k| step.current[(*k)?]).collect();
+                let inner = Step { places: &homes, summed: &vec![false; bound.len()], current };
+                let condition = self.value(p);
+                let (yes, ()) = self.branch(p, true, |l| l.advance(a, inner.clone()));
+                let (no, ()) = self.branch(p, false, |l| l.advance(b, inner));
+                self.emit(Stmt::If(condition, yes, no));
+                self.take(bound, &homes, &taken, step);
                 true
             }
             (bound, Exp::Loop(l)) => {
@@ -154,32 +190,50 @@ impl Lowering<'_> {
                     });
                 }
                 for (j, k) in taken.iter().enumerate().filter_map(|(j, k)| Some((j, (*k)?))) {
-                    self.change(&init[j], step.current[k], &step.places[k]);
+                    self.change(&init[j], step.current[k].expect("it is consumed"), &step.places[k]);
                 }
                 self.apart_marked(value, |me| me.iterate(l, &Dest::Tuple(homes.clone()), bounds));
-                for (j, v) in bound.iter().enumerate() {
-                    self.define(*v, &homes[j]);
-                    if let Some(k) = taken[j] {
-                        step.current[k] = *v;
-                    }
-                }
+                self.take(bound, &homes, &taken, step);
                 true
             }
             _ => false,
         }
     }
 
+    /// Binds variables to where their values are; those that took the place of a state are what it holds now.
+    fn take(&mut self, bound: &[Var], homes: &[Dest], taken: &[Option<usize>], step: &mut Step) {
+        for (j, v) in bound.iter().enumerate() {
+            self.define(*v, &homes[j]);
+            if let Some(k) = taken[j] {
+                step.current[k] = Some(*v);
+            }
+        }
+    }
+
     /// The state that a value can be made of in its place, because neither `rest` nor `others` need it.
     fn consumed(&self, value: &Exp, rest: &Exp, others: &[&Exp], step: &Step) -> Option<usize> {
         (0..step.places.len()).find(|k| {
-            let (Dest::Array(view), var) = (&step.places[*k], step.current[*k]) else { return false };
-            let needed = |e: &Exp| e.mentions(var) || self.reads_buffer(e, view.buffer, &[]);
-            !step.summed[*k]
-                && !matches!(self.vars.ty(var), Type::Scalar(_))
-                && !needed(rest)
-                && !others.iter().any(|e| needed(e))
-                && self.consumes(value, var, view.buffer)
+            let (Dest::Array(view), Some(var)) = (&step.places[*k], step.current[*k]) else { return false };
+            self.is_free(*k, rest, step) && others.iter().all(|e| self.is_free(*k, e, step)) && self.consumes(value, var, view.buffer)
         })
+    }
+
+    /// Whether an expression needs nothing of what the place of an array holds.
+    fn is_free(&self, k: usize, e: &Exp, step: &Step) -> bool {
+        match (&step.places[k], step.current[k]) {
+            (Dest::Array(view), Some(var)) => !step.summed[k] && !e.mentions(var) && !self.reads_buffer(e, view.buffer, &[]),
+            _ => false,
+        }
+    }
+
+    /// Whether some branch of an expression makes its part `j` of a state.
+    fn makes(&self, e: &Exp, j: usize, k: usize, step: &Step) -> bool {
+        match (e, &step.places[k], step.current[k]) {
+            (Exp::Let(_, _, body), _, _) => self.makes(body, j, k, step),
+            (Exp::If(_, a, b), _, _) => self.makes(a, j, k, step) || self.makes(b, j, k, step),
+            (Exp::Tuple(parts), Dest::Array(view), Some(var)) => self.consumes(&parts[j], var, view.buffer),
+            _ => false,
+        }
     }
 }
 

@@ -16,8 +16,8 @@ pub(super) struct Step<'a> {
     pub places: &'a [Dest],
     /// The parts that are only added to.
     pub summed: &'a [bool],
-    /// The variables that are what the places hold now: at first the state's, then what was made of these in place.
-    pub current: Vec<Var>,
+    /// The variables that are what the places hold now, if any are: at first the state's, then what was made of these in place.
+    pub current: Vec<Option<Var>>,
 }
 
 /// The bounds of a loop, in locals.
@@ -49,7 +49,7 @@ impl Lowering<'_> {
             1 => std::slice::from_ref(state),
             _ => state.parts(),
         };
-        let step = Step { places, summed: &summed, current: l.state.clone() };
+        let step = Step { places, summed: &summed, current: l.state.iter().copied().map(Some).collect() };
         // What is added is not read.
         let sums: Vec<Var> = l.state.iter().zip(&summed).filter(|(_, sum)| **sum).map(|(v, _)| *v).collect();
         self.passed.extend(sums.iter().copied());
@@ -121,7 +121,7 @@ impl Lowering<'_> {
     }
 
     /// `state = body`, where the body reads the state.
-    fn advance(&mut self, body: &Exp, mut step: Step) {
+    pub fn advance(&mut self, body: &Exp, mut step: Step) {
         let several = step.places.len() > 1;
         match body {
             Exp::Let(bound, value, rest) => {
@@ -202,13 +202,14 @@ impl Lowering<'_> {
         for k in (0..parts.len()).filter(|k| summed[*k]) {
             self.accumulate(&parts[k], &places[k]);
         }
-        let changed: Vec<usize> = (0..parts.len()).filter(|k| !summed[*k] && parts[*k] != Exp::Var(current[*k])).collect();
         let buffer = |k: usize| match &places[k] {
             Dest::Array(view) => Some(view.buffer),
             Dest::Scalar(_) | Dest::Tuple(_) => None,
         };
-        let mut waiting: Vec<usize> =
-            changed.iter().copied().filter(|k| buffer(*k).is_some_and(|b| self.consumes(&parts[*k], current[*k], b))).collect();
+        let holds = |k: usize, e: &Exp| current[k].is_some_and(|v| *e == Exp::Var(v));
+        let consumes = |l: &Self, k: usize| current[k].zip(buffer(k)).is_some_and(|(v, b)| l.consumes(&parts[k], v, b));
+        let changed: Vec<usize> = (0..parts.len()).filter(|k| !summed[*k] && !holds(*k, &parts[*k])).collect();
+        let mut waiting: Vec<usize> = changed.iter().copied().filter(|k| consumes(self, *k)).collect();
         // An array is written when no other that changes in place needs it any more.
         let mut ordered = vec![];
         let reads = |l: &Self, j: usize, k: usize| buffer(k).is_some_and(|b| l.reads_buffer(&parts[j], b, &[]));
@@ -216,7 +217,8 @@ impl Lowering<'_> {
             ordered.push(waiting.remove(at));
         }
         // Where each needs the other, places and values are settled before anything is written.
-        let (crossing, beside): (Vec<usize>, Vec<usize>) = waiting.into_iter().partition(|k| is_one_update(&parts[*k], current[*k]));
+        let (crossing, beside): (Vec<usize>, Vec<usize>) =
+            waiting.into_iter().partition(|k| matches!(&parts[*k], Exp::Update(array, ..) if holds(*k, array)));
         let mut next = vec![];
         for k in changed.iter().copied().filter(|k| beside.contains(k) || !(ordered.contains(k) || crossing.contains(k))) {
             next.push((self.beside(&parts[k]), places[k].clone()));
@@ -227,7 +229,7 @@ impl Lowering<'_> {
             next.push((self.beside(value), place));
         }
         for k in ordered {
-            self.change(&parts[k], current[k], &places[k]);
+            self.change(&parts[k], current[k].expect("only what a place holds is consumed"), &places[k]);
         }
         for (value, place) in next {
             self.copy(&value, &place);
@@ -247,8 +249,4 @@ impl Lowering<'_> {
         self.store(e, &dest);
         dest.value()
     }
-}
-
-fn is_one_update(e: &Exp, v: Var) -> bool {
-    matches!(e, Exp::Update(array, ..) if **array == Exp::Var(v))
 }

@@ -18,8 +18,12 @@ impl Lowering<'_> {
     pub fn written_place(&mut self, keys: &[Exp], site: Site, dest: &Dest) -> Dest {
         let Dest::Array(view) = dest else { panic!("lower: an update is of an array") };
         let keys: Vec<(Exp, Size)> = keys.iter().cloned().zip(view.shape.iter().cloned()).collect();
-        // The place is settled now: what the keys read may be written before it.
-        match self.place(&keys, site, dest) {
+        self.settled_place(&keys, site, dest)
+    }
+
+    /// The place that the keys name, settled now: what the keys read may be written before it.
+    pub fn settled_place(&mut self, keys: &[(Exp, Size)], site: Site, dest: &Dest) -> Dest {
+        match self.place(keys, site, dest) {
             Dest::Scalar(Target::Place(buffer, offset)) => Dest::Scalar(Target::Place(buffer, self.named("at", offset))),
             Dest::Array(view) => {
                 let offset = self.named("at", view.offset);

@@ -6,7 +6,8 @@
 //! What the way back needs of a branch is yielded by it; the other branch yields zero there.
 
 use super::super::forward::Forward;
-use super::super::reverse::Reverse;
+use super::super::lineage::{Lineage, changing, line, name_keys, ordered};
+use super::super::reverse::{Crossed, Reverse};
 use super::super::scope::{Scope, Statement};
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
@@ -40,12 +41,30 @@ pub fn forward_if(cx: &mut Forward, vars: Vec<Var>, p: Exp, a: Exp, b: Exp, out:
 pub fn reverse_guard(cx: &mut Reverse, vars: Vec<Var>, p: Exp, e: Exp, adjoints: Vec<Option<Exp>>) -> Vec<Statement> {
     let facts = cx.facts.clone();
     cx.facts.assume(&p);
-    let inner = cx.scope(Scope::split(e), adjoints);
+    let begun = begin_adjoints(cx, &[&e]);
+    let inner = cx.scope_from(Scope::split(e), adjoints, &begun);
     cx.facts = facts;
     let mut crossed = cx.cross(&inner, None, &FxHashSet::default());
+    for (v, begun) in &begun {
+        if crossed.adjoints.get(v) == Some(&Exp::Var(*begun)) {
+            crossed.adjoints.shift_remove(v);
+            cx.contribute(&Exp::Var(*v), Exp::Var(*begun));
+        }
+    }
     let free: Vec<Var> = crossed.adjoints.keys().copied().collect();
     if !free.is_empty() {
-        let back = guard(p.clone(), crossed.way_back(&free));
+        let back = if begun.iter().any(|(v, _)| free.contains(v)) {
+            let mut unchanged = |v: &Var| match begun.iter().find(|(w, _)| w == v) {
+                Some((_, begun)) => Exp::Var(*begun),
+                None => {
+                    let ty = cx.vars.ty(*v).clone();
+                    zero(cx.vars, &ty)
+                }
+            };
+            if_(p.clone(), crossed.way_back(&free), tuple(free.iter().map(&mut unchanged).collect()))
+        } else {
+            guard(p.clone(), crossed.way_back(&free))
+        };
         let back = copy(cx.vars, &back, &Substitution::default());
         cx.contribute_all(free, back);
     }
@@ -58,19 +77,32 @@ pub fn reverse_guard(cx: &mut Reverse, vars: Vec<Var>, p: Exp, e: Exp, adjoints:
 }
 
 pub fn reverse_if(cx: &mut Reverse, vars: Vec<Var>, p: Exp, a: Exp, b: Exp, adjoints: Vec<Option<Exp>>) -> Vec<Statement> {
-    let facts = cx.facts.clone();
-    cx.facts.assume(&p);
-    let inner = cx.scope(Scope::split(a), adjoints.clone());
-    let mut then = cx.cross(&inner, None, &FxHashSet::default());
-    cx.facts = facts.clone();
-    cx.facts.assume_not(&p);
-    let inner = cx.scope(Scope::split(b), adjoints);
-    let mut other = cx.cross(&inner, None, &FxHashSet::default());
-    cx.facts = facts;
+    let given_back: Vec<(usize, Var)> = vars.iter().enumerate().filter_map(|(k, v)| Some((k, *cx.lineage.get(v)?))).collect();
+    let begun = begin_adjoints(cx, &[&a, &b]);
+    let both = |cx: &mut Reverse, given_back: &[(usize, Var)], begun: &[(Var, Var)]| {
+        let facts = cx.facts.clone();
+        cx.facts.assume(&p);
+        let then = branch(cx, a.clone(), &vars, (given_back, begun), adjoints.clone());
+        cx.facts = facts.clone();
+        cx.facts.assume_not(&p);
+        let other = branch(cx, b.clone(), &vars, (given_back, begun), adjoints.clone());
+        cx.facts = facts;
+        then.zip(other)
+    };
+    let (mut then, mut other) =
+        both(cx, &given_back, &begun).or_else(|| both(cx, &[], &begun)).expect("without anything to give back there is always a way");
+    for (v, begun) in begun {
+        let unchanged = |branch: &Crossed| branch.adjoints.get(&v) == Some(&Exp::Var(begun));
+        if unchanged(&then) && unchanged(&other) {
+            then.adjoints.shift_remove(&v);
+            other.adjoints.shift_remove(&v);
+            cx.contribute(&Exp::Var(v), Exp::Var(begun));
+        }
+    }
 
     let mut free: Vec<Var> = then.adjoints.keys().copied().collect();
     free.extend(other.adjoints.keys().copied().filter(|v| !then.adjoints.contains_key(v)));
-    if !free.is_empty() {
+    if !free.is_empty() || !then.again.is_empty() {
         for branch in [&mut then, &mut other] {
             for v in &free {
                 if !branch.adjoints.contains_key(v) {
@@ -82,7 +114,7 @@ pub fn reverse_if(cx: &mut Reverse, vars: Vec<Var>, p: Exp, a: Exp, b: Exp, adjo
         }
         let back = if_(p.clone(), then.way_back(&free), other.way_back(&free));
         let back = copy(cx.vars, &back, &Substitution::default());
-        cx.contribute_all(free, back);
+        cx.contribute_and_bind(free, &then.again, back);
     }
 
     // In each branch what is a result is at hand; its name is right only where the branch is taken, as it is used.
@@ -110,4 +142,45 @@ pub fn reverse_if(cx: &mut Reverse, vars: Vec<Var>, p: Exp, a: Exp, b: Exp, adjo
     let mut forth = vec![(bound, if_(p, lets(then.forward, tuple(then_results)), lets(other.forward, tuple(other_results))))];
     forth.extend(aliases);
     forth
+}
+
+/// Where arrays change in place, the adjoints of free variables do too: a branch goes on from what they are.
+fn begin_adjoints(cx: &mut Reverse, branches: &[&Exp]) -> Vec<(Var, Var)> {
+    if cx.lineage.is_empty() {
+        return vec![];
+    }
+    let free: Vec<Var> = branches.iter().flat_map(|e| e.free_vars()).collect();
+    free.into_iter().filter_map(|v| Some((v, cx.begin_adjoint(v)?))).collect()
+}
+
+/// One branch. The arrays that are to be given back are made again of its results; `None` if that cannot be.
+fn branch(
+    cx: &mut Reverse,
+    body: Exp,
+    vars: &[Var],
+    (given_back, begun): (&[(usize, Var)], &[(Var, Var)]),
+    adjoints: Vec<Option<Exp>>,
+) -> Option<Crossed> {
+    let Scope { mut statements, results } = Scope::split(body);
+    let outer = cx.lineage.clone();
+    let (mut given, mut aliases) = (vec![], vec![]);
+    if !given_back.is_empty() {
+        let mut lineage = Lineage::default();
+        for (k, first) in given_back {
+            let (_, line) = line(&statements, &results[*k]).filter(|(of, _)| of == first)?;
+            lineage.extend(line);
+            let Exp::Var(last) = results[*k] else { return None };
+            given.push(last);
+            aliases.push((vec![last], Exp::Var(vars[*k])));
+        }
+        statements = ordered(name_keys(cx.vars, statements, &changing(&lineage)), &lineage)?;
+        cx.lineage.extend(lineage);
+    }
+    let mut inner = cx.scope_from(Scope { statements, results }, adjoints, begun);
+    cx.lineage = outer;
+    inner.given = given;
+    inner.again = given_back.iter().map(|(_, x)| *x).collect();
+    let mut crossed = cx.try_cross(&inner, None, &FxHashSet::default())?;
+    crossed.prologue.splice(0..0, aliases);
+    Some(crossed)
 }

@@ -4,13 +4,15 @@
 //! reverse:  the loop runs as a history, whose last state is y, and is reversed as such; of states that are only added to
 //!           none is kept (`summed`)
 //!
-//! Loops that only write places, each once, need no states (`writes`).
+//! Loops that only write places, each once, need no states (`writes`). Arrays that the steps change where they are need not
+//! be kept (`in_place`).
 //! A `while` loop is run once to count its iterations, and then is a loop over so many.
 
 use super::super::forward::Forward;
 use super::super::reverse::Reverse;
 use super::super::scope::Statement;
 use super::history::{self, Seeds, Sums};
+use super::in_place;
 use super::summed::{self, Summed};
 use super::writes;
 use crate::ir::build::*;
@@ -25,10 +27,13 @@ pub fn forward(cx: &mut Forward, vars: Vec<Var>, l: Iteration, out: &mut Vec<Sta
 }
 
 pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, l: Iteration, adjoints: Vec<Option<Exp>>) -> Vec<Statement> {
-    if let (Some(found), [y], [Some(y_adj)]) = (writes::Writes::of(&l), vars.as_slice(), adjoints.as_slice()) {
+    // A loop that has to give back the array that it begins with takes its steps back one by one.
+    let gives_back = vars.iter().any(|v| cx.lineage.contains_key(v));
+    if let (Some(found), [y], [Some(y_adj)], false) = (writes::Writes::of(&l), vars.as_slice(), adjoints.as_slice(), gives_back) {
         return writes::reverse(cx, *y, l.init, found, y_adj.clone());
     }
     let found = match (Summed::of(cx.vars, &l), &l.trip) {
+        _ if gives_back => Summed::nothing(&l),
         (found, Trip::For(range)) if found.carried.is_empty() => return summed::reverse(cx, vars, &l, found, range.clone(), adjoints),
         (found, Trip::While(_)) if found.carried.is_empty() => Summed::nothing(&l),
         (found, _) => found,
@@ -60,6 +65,11 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, l: Iteration, adjoints: Vec<Opt
             (cx.vars.fresh("i", Type::I64), Size::var(count), body)
         }
     };
+    let steps = in_place::Steps { vars: &vars, found: &found, state: &state, init: &l.init, index, size: &size, body: &body };
+    if let Some(steps) = in_place::reverse(cx, &steps, &adjoints) {
+        forth.extend(steps);
+        return forth;
+    }
     let longer = size.add(&Size::constant(1));
     let all: Vec<Var> = found
         .carried

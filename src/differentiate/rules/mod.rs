@@ -4,6 +4,7 @@ pub mod array;
 pub mod branch;
 pub mod generate;
 pub mod history;
+pub mod in_place;
 pub mod index;
 pub mod iterate;
 pub mod reduce;

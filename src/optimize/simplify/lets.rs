@@ -143,7 +143,12 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
     if u.in_size {
         return Err(let_(vars, value, body));
     }
+    // What is read of an array that is then overwritten stays before that, so that it can be overwritten where it is.
+    let stays = || matches!(cx.vars.ty(v), Type::Scalar(_)) && is_overtaken(cx.vars, &value, v, &body);
     if u.count == 1 && (!u.in_loop || (matches!(ty, Type::Scalar(_)) && costs_nothing(cx.vars, &value) && !has_loop(&value))) {
+        if stays() {
+            return Err(let_(vars, value, body));
+        }
         return Ok(replace(cx, value, body));
     }
     match &value {
@@ -159,7 +164,8 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
             && matches!(ty, Type::Scalar(_))
             && costs_nothing(cx.vars, &value)
             && !has_loop(&value)
-            && total(cx, &value) =>
+            && total(cx, &value)
+            && !stays() =>
         {
             Ok(replace(cx, value, body))
         }
@@ -220,6 +226,52 @@ fn is_view(cx: &Context, exp: &Exp) -> bool {
             site.passed && places.iter().all(|(k, _)| costs_nothing(cx.vars, k)) && costs_nothing(cx.vars, value)
         }
         exp => costs_nothing(cx.vars, exp),
+    }
+}
+
+/// Whether a value reads arrays that are overwritten before the variable is used.
+fn is_overtaken(vars: &Vars, value: &Exp, v: Var, body: &Exp) -> bool {
+    let mut arrays = value.free_vars();
+    arrays.retain(|a| matches!(vars.ty(*a), Type::Array(..)));
+    fn overtaken(body: &Exp, v: Var, arrays: &[Var]) -> bool {
+        if let Exp::Let(_, value, rest) = body {
+            if overwrites(value, arrays) && rest.mentions(v) {
+                return true;
+            }
+        }
+        let mut found = false;
+        body.for_each_child(&mut |e| found = found || overtaken(e, v, arrays));
+        found
+    }
+    !arrays.is_empty() && overtaken(body, v, &arrays)
+}
+
+/// Whether an expression is one of the arrays but for places written in it.
+fn overwrites(exp: &Exp, arrays: &[Var]) -> bool {
+    let is_one = |e: &Exp| matches!(e, Exp::Var(v) if arrays.contains(v));
+    match exp {
+        Exp::Update(array, ..) => is_one(array) || overwrites(array, arrays),
+        Exp::Op(Op::Add, args, _) => is_one(&args[0]) || overwrites(&args[0], arrays),
+        Exp::Loop(l) => match &l.init {
+            Exp::Tuple(parts) => parts.iter().any(is_one),
+            whole => is_one(whole),
+        },
+        Exp::Let(_, _, body) => overwrites(body, arrays),
+        Exp::If(_, a, b) => overwrites(a, arrays) || overwrites(b, arrays),
+        Exp::Tuple(parts) => parts.iter().any(|e| overwrites(e, arrays)),
+        Exp::Var(_)
+        | Exp::Lit(_)
+        | Exp::Op(..)
+        | Exp::Partial(..)
+        | Exp::Index(..)
+        | Exp::Singleton(..)
+        | Exp::For(..)
+        | Exp::Sum(..)
+        | Exp::Reduce(..)
+        | Exp::History(_)
+        | Exp::Guard(..)
+        | Exp::Array(_)
+        | Exp::Call(..) => false,
     }
 }
 
