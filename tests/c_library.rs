@@ -38,6 +38,15 @@ def big(n: i64, x: f64) -> f64 =
 
 def words(default: [int]f64, class: f64, result: f64) -> f64 = class * result * (sum i. default[i])
 
+def positive(x: [n]f64) -> ([?m]f64, [m]i64) =
+  let place = for i in 0..n. sum j in 0..i. [x[j] > 0];
+  let m = sum i. [x[i] > 0];
+  (sum i. [x[i] > 0] * ({place[i] -> x[i]}, {place[i] -> i}) : ([m]f64, [m]i64))
+
+def norm(x: [n]T) -> T = sum i. x[i] * x[i]
+
+def mixed(x: [n]T, k: [n]U) -> T = sum i. x[i] * T(k[i])
+
 def curved(x: [n]f64, t: (f64, [2]f64)) -> f64 =
   let (a, b) = t;
   a * (sum i. x[i]^3) * b[0] + b[1]
@@ -147,6 +156,47 @@ fn tuples_and_integers_and_truth() {
     cc(&f, "cc", &["main.c", "libp.a", "-lm", "-o", "main"]);
     assert_eq!(numbers(&execute(&f, "main")), [3.5, 4.5, 6.0, 0.0, 3.0]);
     assert!(f.read("p.h").contains("bool up, double *result_0, double *result_1_0,"), "{}", f.read("p.h"));
+}
+
+#[test]
+fn sizes_that_depend_on_data() {
+    let f = build(&["positive", "--derivative", "jvp"]);
+    f.write(
+        "main.c",
+        program(
+            "    double x[5] = {3, -1, 4, -1, 5}, dx[5] = {1, 2, 3, 4, 5};\n    int64_t m;\n    ok(p_positive_size(5, x, &m));\n\
+             \x20   double *y = malloc(m * sizeof *y), *dy = malloc(m * sizeof *dy);\n    int64_t *at = malloc(m * sizeof *at);\n\
+             \x20   ok(p_positive(5, x, m, y, at));\n    show(y, (int)m);\n    for (int i = 0; i < m; i++) printf(\"%d \", (int)at[i]);\n\
+             \x20   ok(p_jvp_positive(5, x, m, dx, y, at, dy));\n    show(dy, (int)m);\n    free(y), free(dy), free(at);\n",
+        ),
+    );
+    cc(&f, "cc", &["main.c", "libp.a", "-lm", "-o", "main"]);
+    assert_eq!(numbers(&execute(&f, "main")), [3.0, 4.0, 5.0, 0.0, 2.0, 4.0, 1.0, 3.0, 5.0]);
+    assert!(f.read("p.h").contains("p_positive_size"), "{}", f.read("p.h"));
+}
+
+#[test]
+fn generic_functions_at_chosen_types() {
+    let f = build(&["norm", "norm[f32]", "norm[f32]:grad", "norm[i64]", "mixed[f32, i32]"]);
+    f.write(
+        "main.c",
+        program(
+            "    double x[2] = {3, 4}, d;\n    float y[2] = {1.5f, 2}, s, g[2], t;\n    int64_t k[2] = {5, 6}, i;\n    int32_t l[2] = {2, 3};\n\
+             \x20   ok(p_norm(2, x, &d)), ok(p_norm_f32(2, y, &s)), ok(p_grad_norm_f32(2, y, g)), ok(p_norm_i64(2, k, &i));\n\
+             \x20   ok(p_mixed_f32_i32(2, y, l, &t));\n    printf(\"%g %g %g %g %d %g\", d, s, g[0], g[1], (int)i, t);\n",
+        ),
+    );
+    cc(&f, "cc", &["main.c", "libp.a", "-lm", "-o", "main"]);
+    assert_eq!(numbers(&execute(&f, "main")), [25.0, 6.25, 3.0, 4.0, 61.0, 9.0]);
+    f.run(&["build", "p.iv", "norm[f16]"]).fails(&["no type `f16`", "there are `f64`, `f32`"]);
+    f.run(&["build", "p.iv", "norm[f32, f64]"]).fails(&["`norm` is given 2 types of elements, but 1 type is wanted"]);
+    f.run(&["build", "p.iv", "loss[f32]"]).fails(&["`loss` is not generic"]);
+    f.run(&["build", "p.iv", "norm[f32"]).fails(&["lacks its `]`"]);
+    f.run(&["build", "p.iv", "nrm[f32]"]).fails(&["did you mean `norm`?"]);
+    f.run(&["build", "p.iv", "norm[bool]"]).fails(&["`bool`"]);
+    // Other commands know such names, too.
+    assert_eq!(f.run(&["run", "p.iv", "norm[f32]", "x=[0.1]"]).out, "0.010000001\n");
+    assert!(f.run(&["show", "p.iv", "norm[i32]"]).out.starts_with("def norm_i32(x: [n]i32) -> i32"));
 }
 
 /// Matrix products large enough for the library's own kernel, of sizes that fill no block.
@@ -295,7 +345,7 @@ fn where_it_goes() {
     let written = |arguments: &[&str]| f.run(&[&["build", "p.iv", "loss"], arguments].concat()).out;
     assert_eq!(written(&[]), "p.h\nlibp.a\nlibp.so\n");
     assert_eq!(written(&["-o", "out/libmodel.a", "--lib", "static"]), "out/model.h\nout/libmodel.a\n");
-    assert_eq!(written(&["-o", "libmodel", "--lib", "source"]), "model.h\nmodel.c\n");
+    assert_eq!(written(&["-o", "library", "--lib", "source"]), "library.h\nlibrary.c\n");
     f.run(&["build", "p.iv", "loss", "-o", "a-b"]).fails(&["`a-b` cannot be the name of a library"]);
     f.run(&["build", "p.iv", "lost"]).fails(&["no function `lost`", "did you mean `loss`?"]);
     f.run(&["build", "p.iv", "both:grad"]).fails(&["`grad` takes a function that gives one float"]);

@@ -175,6 +175,16 @@ fn data_files_and_archives() {
     f.write("x.npy", &npy);
     assert_eq!(f.run(&["run", "p.iv", "dot", "x=@x.npy", "y=@d.npz:x", "--json"]).json(), json!(5.0));
 
+    // A result that is one array, or text.
+    assert_eq!(f.run(&["grad", "p.iv", "dot", "--data", "d.npz", "--wrt", "x", "--out", "g.npy"]).code, 0);
+    assert_eq!(f.run(&["run", "p.iv", "dot", "x=@g.npy", "y=@g.npy", "--json"]).code, 0);
+    f.run(&["grad", "p.iv", "dot", "--data", "d.npz", "--out", "g.npy"])
+        .fails(&["g.npy holds one array, but the result has 2", "--out result.npz"]);
+    assert_eq!(f.run(&["grad", "p.iv", "dot", "--data", "d.npz", "--out", "g.json"]).code, 0);
+    assert_eq!(f.run(&["run", "p.iv", "dot", "--data", "g.json", "--json"]).code, 0);
+    let refused = f.run(&["run", "p.iv", "dot", "--data", "d.npz", "--out", "r.txt"]);
+    assert!(refused.code == 2 && refused.err.contains(".npz, .npy or .json") && !f.path("r.txt").exists(), "{}", refused.err);
+
     let names = |file: &str| Archive::open(&f.path(file)).unwrap().names();
     let out = f.run(&["run", "p.iv", "dot", "--data", "d.npz", "--out", "r.npz"]);
     assert_eq!((out.code, out.out.as_str()), (0, ""), "{}", out.err);
@@ -190,7 +200,7 @@ fn data_files_and_archives() {
     assert_eq!(f.run(&["vjp", "p.iv", "dot", "--data", "d.npz", "--seed", "2", "--out", "r.npz"]).code, 0);
     assert_eq!(names("r.npz"), ["cotangents.x", "cotangents.y", "value"]);
     assert_eq!(Archive::open(&f.path("r.npz")).unwrap().read("cotangents.y").unwrap(), Some(floats(&[2], &[2.0, 4.0])));
-    assert_eq!(f.files(), 5, "no temporary files are left");
+    assert_eq!(f.files(), 7, "no temporary files are left");
 }
 
 #[test]
@@ -322,7 +332,10 @@ fn wrong_calls_say_what_would_be_right() {
             &["run", "p.iv", "dot", "x=[1]", "y=[1]", "--out", "no/such/folder/r.npz"],
             &["cannot write no/such/folder/r.npz", "there is no folder no/such/folder"],
         ),
-        (&["run", "p.iv", "dot", "x=[1]", "y=[1]", "--out", "."], &["cannot write .", "it is a folder"]),
+        (
+            &["run", "p.iv", "dot", "x=[1]", "y=[1]", "--out", "nowhere/r.npz"],
+            &["cannot write nowhere/r.npz", "there is no folder nowhere"],
+        ),
         (&["grad", "p.iv", "dot", "x=[1]", "y=[1]", "--wrt", "q"], &["`dot` has no parameter `q` to differentiate by"]),
         (&["grad", "p.iv", "pick", "x=[1]", "k=0", "--wrt", "k"], &["`k: i64` has no floats to differentiate by"]),
         (&["grad", "p.iv", "dot", "x=[1]", "y=[1]", "--wrt", "x,x"], &["`x` stands twice in --wrt"]),

@@ -1,40 +1,33 @@
 //! What a terminal shows beside results: progress of long work, times of compilation, warnings once. Nothing of it goes
-//! into pipes. Terminals are made by `script`; where there is none, these tests say nothing.
+//! into pipes.
 
 mod folder;
+mod terminal;
 
 use folder::Folder;
-use std::process::{Command, Stdio};
 
 const PROGRAM: &str = "\
 def slow(n: i64) -> f64 = loop x = 0.5 for i in 0..n do sin(x + f64(i))
 ";
 
 /// What the command writes to a terminal, stdout and stderr together.
-fn on_terminal(f: &Folder, arguments: &str) -> Option<String> {
+fn on_terminal(f: &Folder, arguments: &str) -> String {
     on_terminal_after(f, 3_600_000, arguments)
 }
 
 /// With progress shown after so many milliseconds.
-fn on_terminal_after(f: &Folder, patience: u64, arguments: &str) -> Option<String> {
-    if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
-        return None;
-    }
-    let line = format!("{} {arguments}", env!("CARGO_BIN_EXE_iverson"));
-    let mut command = Command::new("script");
-    command.args(["-q", "-e", "-c", &line, "/dev/null"]).current_dir(f.0.path());
-    command.env("IVERSON_PATIENCE", patience.to_string());
-    command.env("XDG_CACHE_HOME", f.path("cache")).env("NO_COLOR", "1").env("TERM", "xterm").stdin(Stdio::null());
-    let output = command.output().unwrap();
-    Some(String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"))
+fn on_terminal_after(f: &Folder, patience: u64, arguments: &str) -> String {
+    let mut command = f.command(&arguments.split(' ').collect::<Vec<_>>());
+    command.env("IVERSON_PATIENCE", patience.to_string()).env("XDG_CACHE_HOME", f.path("cache"));
+    terminal::talk(command, &[]).0
 }
 
 #[test]
 fn compilation_is_told_to_people() {
     let f = Folder::with(PROGRAM);
-    let Some(first) = on_terminal(&f, "run p.iv slow n=3") else { return };
+    let first = on_terminal(&f, "run p.iv slow n=3");
     assert!(first.starts_with("compiled in ") && !first.contains("cached"), "{first}");
-    let second = on_terminal(&f, "run p.iv slow n=3").unwrap();
+    let second = on_terminal(&f, "run p.iv slow n=3");
     assert!(second.starts_with("compiled in ") && second.contains(" ms (cached)\n"), "{second}");
     let verbose = f.run(&["run", "p.iv", "slow", "n=3", "--verbose"]);
     assert!(verbose.err.starts_with("`slow` prepared in "), "{}", verbose.err);
@@ -46,13 +39,13 @@ fn compilation_is_told_to_people() {
 #[test]
 fn long_work_is_shown_and_cleared() {
     let f = Folder::with(PROGRAM);
-    let Some(shown) = on_terminal_after(&f, 1, "run p.iv slow n=300000 --target interpret") else { return };
+    let shown = on_terminal_after(&f, 1, "run p.iv slow n=300000 --target interpret");
     assert!(shown.contains("\r\u{1b}[Krunning … "), "{shown:?}");
     // The line goes before the result comes.
     assert!(shown.lines().last().unwrap().contains("\r\u{1b}[K0."), "{shown:?}");
-    let shown = on_terminal_after(&f, 1, "bench p.iv slow n=200000 --runs 60").unwrap();
+    let shown = on_terminal_after(&f, 1, "bench p.iv slow n=200000 --runs 60");
     assert!(shown.contains("timing call ") && shown.contains(" of 60 … "), "{shown:?}");
-    let short = on_terminal(&f, "run p.iv slow n=3 --target interpret").unwrap();
+    let short = on_terminal(&f, "run p.iv slow n=3 --target interpret");
     assert!(!short.contains('\u{1b}'), "{short:?}");
     let piped = f.run(&["run", "p.iv", "slow", "n=300000", "--target", "interpret"]);
     assert_eq!(piped.err, "");

@@ -1,10 +1,11 @@
 //! `iverson repl`, driven through a pipe: what it says, what it keeps, and that nothing ends it but `:quit`.
 
 mod folder;
+mod terminal;
 
 use folder::{Finished, Folder};
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 fn session(inputs: &str) -> Finished {
     Folder::with("").run_on(inputs, &["repl"])
@@ -50,6 +51,23 @@ fn definitions_and_derivatives() {
     let inputs = "let f = 3.0\ndef f(x: f64) -> f64 = x + 1\nf(1.0)\n";
     assert_eq!(said(inputs).lines().last(), Some("2"));
     assert_eq!(said("def twice(f: f64 -> f64, x: f64) -> f64 = f(f(x))\ntwice(|t| t * t, 3.0)\n").lines().last(), Some("81"));
+}
+
+#[test]
+fn functions_have_names() {
+    assert_eq!(said("let f = |x| x * x\nf(3.0)\nmap(f, [1.0, 2.0])\n"), "f = |x| x * x\n9\n[1, 4]\n");
+    assert_eq!(said("def h(x: f64) -> f64 = x^3\nlet d = grad(h)\nd(2.0)\n").lines().last(), Some("12"));
+    assert_eq!(said("let add = (+)\nlet s = sin\nreduce(add, 0, [1, 2, 3])\ns(0)\n"), "add = (+)\ns = sin\n6\n0\n");
+    // What a function uses is what it was.
+    let inputs = "let a = 2\nlet f = |x| a * x\nlet a = 5\nf(10)\nlet f = |x| f(x) + a\nf(10)\nlet a = 0\nf(10)\n";
+    assert_eq!(said(inputs).lines().last(), Some("25"));
+    assert_eq!(said("let f = |x| x\nlet f = 3\nf\nlet f = |x| x + 1\nf(1)\ndef f(x: i64) -> i64 = 7\nf(1)\n").lines().last(), Some("7"));
+    assert_eq!(said("let k = 3\nlet f = |x| k + x\n:list\n"), "k = 3\nf = |x| k + x\nf = |x| k + x\nk: i64\n");
+    // What is wrong in it is found where it is used.
+    let finished = session("let f = |x| x + y\nf(1)\n");
+    assert!(finished.err.contains("unknown name `y`"), "{}", finished.err);
+    let finished = session("let f = |x| x + 1\nlet f = nothing\nf(1)\n");
+    assert_eq!(finished.out.lines().last(), Some("2"), "{}", finished.err);
 }
 
 #[test]
@@ -148,24 +166,13 @@ fn interrupts_end_computations_alone() {
 /// With a terminal there are prompts and a history.
 #[test]
 fn terminals_have_a_history() {
-    if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
-        return;
-    }
     let f = Folder::with("");
     let talk = |history: &str, inputs: &[&str]| {
-        let line = format!("{} repl", env!("CARGO_BIN_EXE_iverson"));
-        let mut command = Command::new("script");
-        command.args(["-q", "-e", "-c", &line, "/dev/null"]).current_dir(f.0.path()).env("TERM", "xterm").env("NO_COLOR", "1");
-        command.env("IVERSON_HISTORY", f.path(history)).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        for input in inputs {
-            std::thread::sleep(std::time::Duration::from_millis(500));
-            stdin.write_all(input.as_bytes()).unwrap();
-        }
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success());
-        String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n")
+        let mut command = f.command(&["repl"]);
+        command.env("IVERSON_HISTORY", f.path(history));
+        let (said, status) = terminal::talk(command, inputs);
+        assert!(status.success(), "{said}");
+        said
     };
     let said = talk("state/history", &["let x = 5\n", "x *\n", "3\n", "dropped\u{3}", ":quit\n"]);
     assert!(said.contains("x = 5\n") && said.contains("\n15\n"), "{said}");

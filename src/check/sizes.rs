@@ -188,8 +188,17 @@ impl<'a> Checker<'a> {
         names.retain(|(name, _)| self.lookup(name).is_none() && !self.is_function_name(name));
         if !names.is_empty() {
             for (name, span) in names {
-                let diagnostic = Diagnostic::error(span, format!("unknown size `{name}`"))
-                    .note("a size is bound by an axis of a parameter (`x: [n]f64`, or `x: [n + 1]f64`), or is an `i64` in scope");
+                let around = |d: &&ast::Definition| d.span.source == span.source && d.span.start <= span.start && span.end <= d.span.end;
+                let definition = self.module.definitions.iter().find(around);
+                let param = definition.and_then(|d| d.params.iter().find(|p| p.name.text == *name));
+                let diagnostic = match param {
+                    Some(param) => Diagnostic::error(span, format!("`{name}` is a parameter that is no `i64`, so it is no size"))
+                        .here("used as a size here")
+                        .label(param.name.span, "the parameter")
+                        .note("give the parameter the type `i64`; where an `i32` is needed, `i32(n)` is one"),
+                    None => Diagnostic::error(span, format!("unknown size `{name}`"))
+                        .note("a size is bound by an axis of a parameter (`x: [n]f64`, or `x: [n + 1]f64`), or is an `i64` in scope"),
+                };
                 let diagnostic = self.inside(diagnostic);
                 self.report(diagnostic);
             }

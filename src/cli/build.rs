@@ -2,7 +2,7 @@
 
 use super::derivative::{Derivative, leaf_names, wrt_positions};
 use super::failure::Failure;
-use super::options::{Build, Form, Kind};
+use super::options::{Build, Form, Kind, Subject};
 use super::output;
 use super::progress::Progress;
 use super::show::head;
@@ -19,12 +19,11 @@ use std::path::{Path, PathBuf};
 
 pub fn build(options: &Build) -> Result<(), Failure> {
     let (folder, name) = place(options)?;
-    let names: Vec<String> = options.functions.iter().map(|e| e.function.clone()).collect();
-    let (mut source, functions) = Source::subjects(&options.file, &names)?;
     let settings =
         library::Build { strict: options.strict, openmp: options.openmp, march: (options.march != "any").then(|| options.march.clone()) };
     let mut exports: Vec<Export> = vec![];
-    for (of, asked) in functions.into_iter().zip(&options.functions) {
+    for asked in &options.functions {
+        let (mut source, of) = Source::subject(&Subject { file: options.file.clone(), function: asked.function.clone() })?;
         let kinds: Vec<Option<Kind>> = match asked.derivative {
             Some(kind) => vec![Some(kind)],
             None => [None].into_iter().chain(options.derivative.iter().copied().map(Some)).collect(),
@@ -64,10 +63,10 @@ fn place(options: &Build) -> Result<(PathBuf, String), Failure> {
     };
     let folder = given.parent().unwrap_or(Path::new("")).to_path_buf();
     let last = given.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let stem = [".a", ".so", ".h", ".c"].iter().find_map(|ending| last.strip_suffix(ending)).unwrap_or(&last);
-    let name = match options.output {
-        Some(_) => stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(stem),
-        None => stem,
+    // `libgmm.a` is a library `gmm`, but a name that has no ending is a name.
+    let name = match [".a", ".so"].iter().find_map(|ending| last.strip_suffix(ending)) {
+        Some(file) => file.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(file),
+        None => [".h", ".c"].iter().find_map(|ending| last.strip_suffix(ending)).unwrap_or(&last),
     };
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(fits) {

@@ -120,7 +120,8 @@ pub enum Command {
         iverson build model.iv predict loss:grad --wrt w,b --lib static\n\n\
         The first writes lib/gmm.h, lib/libgmm.a and lib/libgmm.so, with the functions gmm_loglik and\n\
         gmm_value_and_grad_loglik. The header says what they take. The library needs nothing of Iverson:\n  \
-        cc main.c -Ilib -Llib -lgmm -lm")]
+        cc main.c -Ilib -Llib -lgmm -lm\n\n\
+        A generic function is taken at f64, or at types that are named: 'norm[f32]:grad'.")]
     Build(Build),
     /// Lay out programs as they should be
     #[command(after_help = "Examples:\n  iverson fmt model.iv\n  iverson fmt --check examples/\n  iverson fmt - < model.iv\n\n\
@@ -272,8 +273,8 @@ pub struct Output {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Write the results to a NumPy archive instead of the terminal
-    #[arg(long, value_name = "FILE.npz")]
+    /// Write the results to a file instead of the terminal: a NumPy archive (.npz), one array (.npy), or JSON (.json)
+    #[arg(long, value_name = "FILE", value_parser = result_file)]
     pub out: Option<PathBuf>,
 }
 
@@ -461,6 +462,15 @@ pub struct Profile {
 /// A time that somebody waits for.
 fn seconds(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|s| (0.01..=3600.0).contains(s)).ok_or_else(|| "expected seconds, from 0.01 to 3600".to_string())
+}
+
+/// A file whose ending says what it is to hold.
+fn result_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("npz" | "npy" | "json") => Ok(path),
+        _ => Err("results are written as .npz, .npy or .json; the name has to end so".to_string()),
+    }
 }
 
 /// A function, or a derivative of it.

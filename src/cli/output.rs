@@ -1,4 +1,4 @@
-//! Results: to the terminal, as JSON, or to a NumPy archive.
+//! Results: to the terminal, as JSON, or to a file.
 
 use super::failure::Failure;
 use super::options::Output;
@@ -6,16 +6,28 @@ use iverson::unfinished;
 use iverson::value::named::Named;
 use iverson::value::npy::reason;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub fn write(result: &Named, output: &Output) -> Result<(), Failure> {
     if let Some(path) = &output.out {
-        result.write_npz(path)?;
+        write_file(result, path)?;
         if !output.json {
             return Ok(());
         }
     }
     print(|out| if output.json { result.write_json(out).and_then(|()| writeln!(out)) } else { result.write_text(out) })
+}
+
+fn write_file(result: &Named, path: &Path) -> Result<(), Failure> {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("npy") => Ok(result.write_npy(path)?),
+        Some("json") => {
+            let mut text = vec![];
+            result.write_json(&mut text).and_then(|()| writeln!(text))?;
+            replace(&[(path.to_path_buf(), text)])
+        }
+        _ => Ok(result.write_npz(path)?),
+    }
 }
 
 /// Writes to stdout and makes sure that it arrived.

@@ -62,16 +62,48 @@ impl Source {
         }
     }
 
-    /// The file and the function of a command, which is the file's or the library's.
+    /// The file and the function of a command, which is the file's or the library's. `f[f32]` is a generic function at
+    /// these types of elements, under a name of its own.
     pub fn subject(subject: &Subject) -> Result<(Source, FunctionId), Failure> {
-        let (source, ids) = Source::subjects(&subject.file, std::slice::from_ref(&subject.function))?;
-        Ok((source, ids[0]))
+        let Named { function, types } = Named::read(&subject.function)?;
+        let at = types.as_ref().map(|types| (function, types.as_slice()));
+        if let Some(types) = &types {
+            let source = Source::load(&subject.file, &[function], None, Warnings::Once)?;
+            source.find(function, &subject.file.display())?;
+            source.check_types(function, types)?;
+        }
+        let mut source = Source::load(&subject.file, &[function], at, Warnings::Once)?;
+        let id = source.find(function, &subject.file.display())?;
+        if let Some(types) = &types {
+            let name = types.iter().fold(function.to_string(), |name, s| format!("{name}_{}", s.name()));
+            // Where a function has that name, a number makes another.
+            let free = |name: &String| source.program.find(name).is_none();
+            let others = (2..).map(|k| format!("{name}_{k}"));
+            let name = std::iter::once(name.clone()).chain(others).find(free).unwrap_or_default();
+            source.program.functions[id.0 as usize].name = name;
+        }
+        Ok((source, id))
+    }
+
+    /// Whether a function has type variables for these types.
+    fn check_types(&self, function: &str, types: &[Scalar]) -> Result<(), Failure> {
+        let wanted = match self.generic.iter().find(|(name, _)| name == function) {
+            Some((_, variables)) if variables.len() == types.len() => return Ok(()),
+            Some((_, variables)) => variables.len(),
+            None => return Err(Failure::message(format!("`{function}` is not generic, so it has no types to choose"))),
+        };
+        let noun = if wanted == 1 { "type is" } else { "types are" };
+        let error = Error::new(format!("`{function}` is given {} types of elements, but {wanted} {noun} wanted", types.len()));
+        Err(Failure::Message(error.note(format!("as in `{function}[{}]`", vec!["f32"; wanted].join(", ")))))
     }
 
     /// The file and the function of a command, with the values that it is given. A generic function is taken at the types
     /// of elements that files have, else at the first that the values fit; to be differentiated, at floats.
     pub fn called(subject: &Subject, inputs: &Inputs, execution: &Execution, purpose: Purpose) -> Result<Called, Failure> {
         let (source, id) = Source::subject(subject)?;
+        if subject.function.contains('[') {
+            return Called::new(source, id, inputs, execution);
+        }
         let generic = source.generic.iter().find(|(name, _)| *name == subject.function).map(|(_, variables)| variables.clone());
         let Some(variables) = generic else { return Called::new(source, id, inputs, execution) };
         let mut given = Given::new(inputs, &source.program, id)?;
@@ -96,14 +128,6 @@ impl Source {
         }
     }
 
-    /// A file and several functions.
-    pub fn subjects(file: &Path, functions: &[String]) -> Result<(Source, Vec<FunctionId>), Failure> {
-        let wanted: Vec<&str> = functions.iter().map(String::as_str).collect();
-        let source = Source::load(file, &wanted, None, Warnings::Once)?;
-        let ids = functions.iter().map(|name| source.find(name, &file.display())).collect::<Result<_, _>>()?;
-        Ok((source, ids))
-    }
-
     /// A function of the program by its name, in the `place` that messages speak of.
     pub fn find(&self, function: &str, place: &dyn std::fmt::Display) -> Result<FunctionId, Failure> {
         let own: Vec<&str> = self.program.functions[..self.defined].iter().map(|f| f.name.as_str()).collect();
@@ -124,6 +148,26 @@ impl Source {
             None if own.is_empty() => error.note(format!("{place} defines no function")),
             None => error.note(format!("{place} defines {}", quoted(&own))),
         }))
+    }
+}
+
+/// A function as a command names it: `f`, or `f[f32]`.
+struct Named<'a> {
+    function: &'a str,
+    types: Option<Vec<Scalar>>,
+}
+
+impl Named<'_> {
+    fn read(text: &str) -> Result<Named<'_>, Failure> {
+        let Some((function, types)) = text.split_once('[') else { return Ok(Named { function: text, types: None }) };
+        let types = types.strip_suffix(']').ok_or_else(|| Failure::message(format!("`{text}` lacks its `]`")))?;
+        let known: Vec<&str> = Scalar::ALL.iter().map(|s| s.name()).collect();
+        let read = |name: &str| {
+            let unknown = || Error::new(format!("no type `{name}`")).note(format!("there are {}", quoted(&known)));
+            Scalar::ALL.into_iter().find(|s| s.name() == name).ok_or_else(unknown)
+        };
+        let types = types.split(',').map(|name| read(name.trim())).collect::<Result<_, _>>()?;
+        Ok(Named { function, types: Some(types) })
     }
 }
 

@@ -3,7 +3,7 @@
 //! JSON: an object; `.npz`: arrays whose names are the keys joined by dots; for people: one `name = value` each.
 //! A plain result has no key; alone in an archive it is called `value`.
 
-use super::{Array, Data, Error, Value, json, npz, print};
+use super::{Array, Data, Error, Value, json, npy, npz, print};
 use crate::types::Type;
 use std::io::{self, Write};
 use std::path::Path;
@@ -113,6 +113,19 @@ impl Named {
             push_arrays(name.to_string(), value, &mut arrays)
         });
         npz::write_file(path, arrays.iter().map(|(name, array)| (name.as_str(), array)))
+    }
+
+    /// A result that is one array.
+    pub fn write_npy(&self, path: &Path) -> Result<(), Error> {
+        let mut arrays: Vec<(String, Array)> = vec![];
+        self.for_each(&mut String::new(), &mut |name, value| push_arrays(name.to_string(), value, &mut arrays));
+        match arrays.as_slice() {
+            [(_, array)] => npy::write_file(path, array),
+            _ => {
+                let error = Error::new(format!("{} holds one array, but the result has {}", path.display(), arrays.len()));
+                Err(error.note("several are written to a NumPy archive: `--out result.npz`"))
+            }
+        }
     }
 
     fn for_each(&self, path: &mut String, f: &mut impl FnMut(&str, &Value)) {

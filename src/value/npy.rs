@@ -6,8 +6,9 @@
 
 use super::array::count_of;
 use super::{Array, Data, Error};
+use crate::unfinished;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 /// No honest header of an array of numbers is longer.
@@ -277,6 +278,16 @@ fn to_row_major(shape: &[usize], data: Data) -> Data {
         Data::I32(v) => Data::I32(permute(shape, v)),
         Data::Bool(v) => Data::Bool(permute(shape, v)),
     }
+}
+
+/// Writes a file whole or not at all.
+pub fn write_file(path: &Path, array: &Array) -> Result<(), Error> {
+    let failed = |e: io::Error| Error::new(format!("cannot write {}: {}", path.display(), reason(&e)));
+    let mut file = unfinished::File::beside(path).map_err(failed)?;
+    let mut out = BufWriter::new(file.contents());
+    write(array, &mut out).and_then(|()| out.flush()).map_err(failed)?;
+    drop(out);
+    file.finish().map_err(failed)
 }
 
 pub fn write(array: &Array, out: &mut impl Write) -> io::Result<()> {

@@ -50,6 +50,13 @@ impl Wanted<'_> {
     fn mismatch(&self, given: &str) -> Error {
         self.error(format!("expected {}, got {given}", self.ty.describe_fully(self.name)))
     }
+    /// Of a nest of lists, which may be no array at all.
+    fn mismatch_of(&self, tree: &Tree) -> Error {
+        match tree.ragged(&mut vec![]) {
+            Some(how) => self.mismatch("a ragged list").note(how),
+            None => self.mismatch(&tree.describe()),
+        }
+    }
 
     pub fn convert(&self, tree: Tree) -> Result<Value, Error> {
         match self.ty {
@@ -230,7 +237,7 @@ impl Wanted<'_> {
         let mut level = tree;
         while let Tree::List(items) = level {
             if shape.len() == axes.len() {
-                return Err(self.mismatch(&tree.describe()));
+                return Err(self.mismatch_of(tree));
             }
             shape.push(items.len());
             match items.first() {
@@ -245,7 +252,7 @@ impl Wanted<'_> {
         }
         if shape.len() < axes.len() {
             return Err(match level {
-                Tree::Scalar(_) => self.mismatch(&tree.describe()),
+                Tree::Scalar(_) => self.mismatch_of(tree),
                 other => self.error(format!("expected numbers, got {}", other.describe())),
             });
         }
@@ -288,6 +295,33 @@ fn quoted(names: &[impl AsRef<str>]) -> String {
 }
 
 impl Tree {
+    /// Where a nest of lists is no array: its items are not all lists of one length, or all no lists.
+    fn ragged(&self, at: &mut Vec<usize>) -> Option<String> {
+        let Tree::List(items) = self else { return None };
+        let place = |at: &[usize], k: usize| {
+            let indices: Vec<String> = at.iter().chain([&k]).map(usize::to_string).collect();
+            format!("[{}]", indices.join(", "))
+        };
+        let length = |tree: &Tree| match tree {
+            Tree::List(items) => Some(items.len()),
+            _ => None,
+        };
+        let words = |tree: &Tree| match tree {
+            Tree::List(items) => format!("a list of {}", items.len()),
+            other => other.describe(),
+        };
+        let first = items.first()?;
+        if let Some((k, other)) = items.iter().enumerate().find(|(_, item)| length(item) != length(first)) {
+            return Some(format!("{} is {}, but {} is {}", place(at, 0), words(first), place(at, k), words(other)));
+        }
+        items.iter().enumerate().find_map(|(k, item)| {
+            at.push(k);
+            let found = item.ragged(at);
+            at.pop();
+            found
+        })
+    }
+
     /// In words, for messages.
     pub fn describe(&self) -> String {
         match self {

@@ -147,7 +147,8 @@ impl Shell {
         let signatures = self.signatures(&names)?;
         output::print(|out| {
             signatures.iter().try_for_each(|line| writeln!(out, "{line}"))?;
-            self.session.values().iter().try_for_each(|known| writeln!(out, "{}: {}", known.name, type_text(&known.value, &known.ty)))
+            self.session.functions().try_for_each(|line| writeln!(out, "{line}"))?;
+            self.session.values().try_for_each(|known| writeln!(out, "{}: {}", known.name, type_text(&known.value, &known.ty)))
         })
     }
 

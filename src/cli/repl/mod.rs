@@ -142,6 +142,13 @@ impl Shell {
             let span = value.span;
             value = Exp { kind: ExpKind::Ascribe(Box::new(value), ty), span };
         }
+        if let (Pattern::Name(name), Err(wrong)) = (&pattern, self.session.expression(value.clone())) {
+            if !self.session.bind_function(name, &value) {
+                return Err(wrong);
+            }
+            let text = self.session.functions().last().unwrap_or_default();
+            return output::print(|out| writeln!(out, "{text}"));
+        }
         let known = self.value("", value)?;
         let mut parts = vec![];
         take_apart(&pattern, known.value, known.ty, &mut parts)?;

@@ -7,7 +7,7 @@ use iverson::check;
 use iverson::diagnostic::{Diagnostic, Severity, Sources, Span};
 use iverson::ir::{FunctionId, Program, Type};
 use iverson::library;
-use iverson::syntax::ast::{Definition, Exp, ExpKind, Module, Name, Param, TypeExp, TypeKind};
+use iverson::syntax::ast::{Definition, Exp, ExpKind, Module, Name, Param, Pattern, TypeExp, TypeKind};
 use iverson::syntax::names::for_each_free;
 use iverson::value::Value;
 use std::io::Write;
@@ -20,6 +20,14 @@ pub struct Session {
     pub sources: Sources,
     module: Module,
     values: Vec<Known>,
+    /// Functions under names, in the order in which they were bound.
+    functions: Vec<Kept>,
+}
+
+/// `let f = |x| …`: it is put before the expressions that use it.
+struct Kept {
+    name: Name,
+    value: Exp,
 }
 
 /// A value under a name.
@@ -40,7 +48,7 @@ pub struct Checked {
 
 impl Session {
     pub fn new() -> Session {
-        Session { sources: library::sources("session", ""), module: Module::default(), values: vec![] }
+        Session { sources: library::sources("session", ""), module: Module::default(), values: vec![], functions: vec![] }
     }
 
     /// Keeps the text of an input for messages, and gives its number.
@@ -64,7 +72,7 @@ impl Session {
         module.types.extend(added.types);
         self.check(&module, &[], source)?;
         self.module = module;
-        self.values.retain(|known| !names.contains(&known.name));
+        names.iter().for_each(|name| self.hide(name));
         Ok(types.into_iter().chain(names).collect())
     }
 
@@ -97,9 +105,15 @@ impl Session {
     pub fn expression(&self, body: Exp) -> Result<Checked, Failure> {
         let span = body.span;
         let name = Name { text: INPUT.into(), span };
+        let body = self.functions.iter().rev().fold(body, |body, kept| match free(&body).contains(&kept.name.text) {
+            false => body,
+            true => {
+                let kind = ExpKind::Let(Pattern::Name(kept.name.clone()), None, Box::new(kept.value.clone()), Box::new(body));
+                Exp { kind, span }
+            }
+        });
+        let used = free(&body);
         let mut definition = Definition { name, params: vec![], result: None, body, span };
-        let mut used: Vec<String> = vec![];
-        for_each_free(&mut definition, &mut |name, _| used.push(name.clone()));
         let used: Vec<&Known> = self.values.iter().filter(|known| used.contains(&known.name)).collect();
         let param = |known: &&Known| Param { name: Name { text: known.name.clone(), span }, ty: type_exp(&known.value, &known.ty, span) };
         definition.params = used.iter().map(param).collect();
@@ -111,12 +125,59 @@ impl Session {
     }
 
     pub fn bind(&mut self, known: Known) {
-        self.values.retain(|other| other.name != known.name);
+        self.hide(&known.name);
         self.values.push(known);
     }
 
-    pub fn values(&self) -> &[Known] {
-        &self.values
+    /// Binds a name to a function, if that is what the expression is.
+    pub fn bind_function(&mut self, name: &Name, value: &Exp) -> bool {
+        let zero = Exp { kind: ExpKind::Int(0), span: value.span };
+        let kind = ExpKind::Let(Pattern::Name(name.clone()), None, Box::new(value.clone()), Box::new(zero));
+        if self.expression(Exp { kind, span: value.span }).is_err() {
+            return false;
+        }
+        // It may use what had its name before.
+        self.functions.push(Kept { name: Name { text: String::new(), span: name.span }, value: value.clone() });
+        self.hide(&name.text);
+        if let Some(kept) = self.functions.last_mut() {
+            kept.name = name.clone();
+        }
+        true
+    }
+
+    /// Makes way for another meaning of a name. Functions that use it go on to mean what it meant.
+    fn hide(&mut self, name: &str) {
+        let hidden = (1..).map(|k| format!("{name}'{k}")).find(|other| !self.has(other)).unwrap_or_default();
+        let used = self.has(name) && self.functions.iter().any(|kept| free(&kept.value).iter().any(|n| n == name));
+        if !used {
+            self.values.retain(|known| known.name != name);
+            self.functions.retain(|kept| kept.name.text != name);
+            return;
+        }
+        let renamed = self.values.iter_mut().map(|known| &mut known.name).chain(self.functions.iter_mut().map(|kept| &mut kept.name.text));
+        renamed.filter(|n| *n == name).for_each(|n| n.clone_from(&hidden));
+        for kept in &mut self.functions {
+            for_each_free_in(&mut kept.value, &mut |n| {
+                if n == name {
+                    n.clone_from(&hidden);
+                }
+            });
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.values.iter().any(|known| known.name == name) || self.functions.iter().any(|kept| kept.name.text == name)
+    }
+
+    /// The functions that have names, as they were written.
+    pub fn functions(&self) -> impl Iterator<Item = String> {
+        let text = |span: Span| self.sources.text(span.source).get(span.start as usize..span.end as usize).unwrap_or_default();
+        let shown = self.functions.iter().filter(|kept| !kept.name.text.contains('\''));
+        shown.map(move |kept| format!("{} = {}", kept.name.text, text(kept.value.span)))
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = &Known> {
+        self.values.iter().filter(|known| !known.name.contains('\''))
     }
 
     pub fn definitions(&self) -> &[Definition] {
@@ -127,8 +188,25 @@ impl Session {
     pub fn names(&self) -> Vec<String> {
         let own = self.module.definitions.iter().map(|d| d.name.text.clone());
         let types = self.module.types.iter().map(|t| t.name.text.clone());
-        own.chain(types).chain(self.values.iter().map(|v| v.name.clone())).chain(library::names().map(String::from)).collect()
+        let functions = self.functions.iter().map(|kept| kept.name.text.clone());
+        let values = self.values().map(|v| v.name.clone());
+        own.chain(types).chain(functions).chain(values).chain(library::names().map(String::from)).collect()
     }
+}
+
+/// The names that an expression takes from outside.
+fn free(exp: &Exp) -> Vec<String> {
+    let mut names = vec![];
+    for_each_free_in(&mut exp.clone(), &mut |name| names.push(name.clone()));
+    names
+}
+
+fn for_each_free_in(exp: &mut Exp, f: &mut dyn FnMut(&mut String)) {
+    let span = exp.span;
+    let body = std::mem::replace(exp, Exp { kind: ExpKind::Error, span });
+    let mut definition = Definition { name: Name { text: INPUT.into(), span }, params: vec![], result: None, body, span };
+    for_each_free(&mut definition, &mut |name, _| f(name));
+    *exp = definition.body;
 }
 
 /// The type of a value as it would be written, with its sizes as numbers.
