@@ -78,6 +78,63 @@ fn records_are_objects() {
 }
 
 #[test]
+fn fields_are_differentiated_by() {
+    let program = "\
+type Layer = { w: [m, n]f64, b: [m]f64 }
+type Net = { first: Layer, scale: f64, k: i64 }
+def loss(net: Net, x: [n]f64, t: (f64, f64)) -> f64 =
+  let (a, b) = t;
+  net.scale * f64(net.k) * (sum i. (net.first.b[i] + sum j. net.first.w[i, j] * x[j])^2) + a * b
+def outputs(net: Net, x: [n]f64) -> [m]f64 = for i. net.scale * (net.first.b[i] + sum j. net.first.w[i, j] * x[j])
+def one(p: { only: { x: f64 } }, p_only_x: f64) -> f64 = p.only.x^3 * p_only_x
+";
+    let folder = Folder::with(program);
+    let net = "net={first: {w: [[1, 2], [3, 4]], b: [0.5, -1]}, scale: 2, k: 3}";
+    let values = [net, "x=[1, -1]", "t=(2, 5)"];
+    for target in ["c", "interpret"] {
+        let json = |args: &[&str]| folder.run(&[args, &["--json", "--target", target]].concat()).json();
+        let loss = |kind: &str, args: &[&str]| json(&[&[kind, "p.iv", "loss"], &values[..], args].concat());
+        let whole = loss("grad", &[]);
+        let wanted = json!({"net": {"first": {"b": whole["net"]["first"]["b"]}, "scale": whole["net"]["scale"]}});
+        assert_eq!(loss("grad", &["--wrt", "net.scale,net.first.b"]), wanted);
+        assert_eq!(loss("grad", &["--wrt", "net.first"]), json!({"net": {"first": whole["net"]["first"]}}));
+        assert_eq!(loss("grad", &["--wrt", "x,t.1"]), json!({"x": whole["x"], "t": {"1": 2.0}}));
+        assert_eq!(loss("value-and-grad", &["--wrt", "net.scale"])["grad"], json!({"net": {"scale": whole["net"]["scale"]}}));
+        let second = loss("hessian", &[]);
+        let of_fields = loss("hessian", &["--wrt", "net.first.b,net.scale"]);
+        assert_eq!(of_fields["net"]["first"]["b"]["net"]["scale"], second["net"]["net"]["first"]["b"]["scale"]);
+        let change = loss("jvp", &["--wrt", "net.first.b,x", "--dir", "net.first.b=[1,0]"]);
+        assert_eq!(change["tangent"], whole["net"]["first"]["b"][0]);
+        assert_eq!(loss("jvp", &["--wrt", "net.first", "--dir", "net.first.b=[1,0]"])["tangent"], change["tangent"]);
+        let cotangents = json(&["vjp", "p.iv", "outputs", net, "x=[1, -1]", "--wrt", "net.first.b", "--seed", "[1, 10]"]);
+        assert_eq!(cotangents["cotangents"], json!({"net": {"first": {"b": [2.0, 20.0]}}}));
+        let rows = json(&["jacobian", "p.iv", "outputs", net, "x=[1, -1]", "--wrt", "net.scale"]);
+        assert_eq!(rows, json!({"net": {"scale": [-0.5, -2.0]}}));
+        assert_eq!(json(&["grad", "p.iv", "one", "p.only.x=2", "p_only_x=5", "--wrt", "p.only.x"]), json!({"p": {"only": {"x": 60.0}}}));
+    }
+    let text = folder.run(&[&["grad", "p.iv", "loss"], &values[..], &["--wrt", "net.scale"]].concat());
+    assert_eq!(text.out.split(" = ").next(), Some("net.scale"), "{}", text.err);
+    let checked = folder.run(&[&["check-grad", "p.iv", "loss"], &values[..], &["--wrt", "net.first.w,x"]].concat());
+    assert!(checked.code == 0 && checked.out.starts_with("`loss`: 6 of 6"), "{}{}", checked.out, checked.err);
+    // A derivative by a field does not compute the others.
+    let cost = |wrt: &str| {
+        let report = folder.run(&["cost", "p.iv", "loss", "--derivative", "grad", "--wrt", wrt, "--at", "m=30,n=30", "--json"]).json();
+        report["total"].as_f64().unwrap_or_else(|| panic!("{report}"))
+    };
+    assert!(cost("net.scale") < 0.8 * cost("net"), "{} {}", cost("net.scale"), cost("net"));
+    let fails = |wrt: &str, parts: &[&str]| folder.run(&[&["grad", "p.iv", "loss"], &values[..], &["--wrt", wrt]].concat()).fails(parts);
+    fails("net.frist", &["`net` has no field `frist` to differentiate by", "did you mean `first`?"]);
+    fails("net.first.c", &["`net.first` has no field `c`"]);
+    fails("x.w", &["`x` is no record, so it has no field `w`"]);
+    fails("net.k", &["`net.k: i64` has no floats to differentiate by"]);
+    fails("net,net.scale", &["`net.scale` is a part of `net`, and both stand in --wrt"]);
+    fails("net.scale,net.scale", &["`net.scale` stands twice in --wrt"]);
+    fails("nt.scale", &["`loss` has no parameter `nt`"]);
+    let wrong = folder.run(&[&["jvp", "p.iv", "loss"], &values[..], &["--wrt", "net.scale", "--dir", "net.first.b=[1,0]"]].concat());
+    wrong.fails(&["no direction of `net.first.b` is wanted"]);
+}
+
+#[test]
 fn sizes_of_results_are_computed() {
     let program = "\
 def positive(x: [n]f64) -> [?m]f64 =

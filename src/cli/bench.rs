@@ -1,12 +1,13 @@
 //! `bench`: the time of calls, apart from compilation.
 
-use super::derivative::{Derivative, wrt_positions};
+use super::derivative::Derivative;
 use super::execute::{Executable, threads};
 use super::failure::Failure;
 use super::options::{Bench, Kind, Target, Work};
 use super::output;
 use super::progress::Progress;
 use super::source::{Called, Purpose, Source};
+use super::wrt::By;
 use iverson::ir::FunctionId;
 use iverson::value::Value;
 use serde_json::json;
@@ -47,12 +48,13 @@ impl Stage<'_> {
 
 pub fn prepare(work: &Work) -> Result<Prepared, Failure> {
     let purpose = if work.derivative.is_some() { Purpose::Derivative } else { Purpose::Value };
-    let Called { mut source, id: of, mut given, mut values, sizes } =
+    let Called { mut source, id: of, mut given, mut values, mut sizes } =
         Source::called(&work.subject, &work.inputs, &work.execution, purpose)?;
     let mut id = of;
     if let Some(kind) = work.derivative {
-        let wrt = wrt_positions(&source, of, &work.wrt)?;
-        let derivative = Derivative::new(&mut source, of, kind, wrt)?;
+        let by = By::new(&mut source, of, &work.wrt)?;
+        (values, sizes) = by.arguments(&source, values, sizes)?;
+        let derivative = Derivative::new(&mut source, &by, kind)?;
         match kind {
             Kind::Jvp | Kind::Hvp => values.extend(derivative.directions(&source, &work.directions.dir, &mut given, &sizes)?),
             Kind::Vjp => values.push(derivative.seed(&source, work.seed.seed.as_deref(), &mut given, &sizes)?),

@@ -1,12 +1,13 @@
 //! `build`: a C library and its header from chosen functions and their derivatives.
 
-use super::derivative::{Derivative, leaf_names, wrt_positions};
+use super::derivative::{Derivative, leaf_names};
 use super::failure::Failure;
 use super::options::{Build, Form, Kind, Subject};
 use super::output;
 use super::progress::Progress;
 use super::show::head;
 use super::source::Source;
+use super::wrt::By;
 use iverson::emit::library::{Export, Leaf, Library};
 use iverson::ir::print::print_size;
 use iverson::ir::{FunctionId, Program, Type};
@@ -32,8 +33,8 @@ pub fn build(options: &Build) -> Result<(), Failure> {
             let derivative = match kind {
                 None => None,
                 Some(kind) => {
-                    let wrt = wrt_positions(&source, of, &options.wrt)?;
-                    Some(Derivative::new(&mut source, of, kind, wrt)?)
+                    let by = By::new(&mut source, of, &options.wrt)?;
+                    Some(Derivative::new(&mut source, &by, kind)?)
                 }
             };
             let mut made = vec![];

@@ -1,11 +1,12 @@
 //! `run`, and the derivatives at given values.
 
-use super::derivative::{Derivative, wrt_positions};
+use super::derivative::Derivative;
 use super::execute::Executable;
 use super::failure::Failure;
 use super::options::{Call, Directional, Kind, Seeded, Wrt};
 use super::output;
 use super::source::{Called, Purpose, Source};
+use super::wrt::By;
 use iverson::value::named::Named;
 
 pub fn run(call: &Call) -> Result<(), Failure> {
@@ -16,28 +17,32 @@ pub fn run(call: &Call) -> Result<(), Failure> {
 
 /// Derivatives that take no more than the parameters.
 pub fn derivative(call: &Call, kind: Kind, wrt: &Wrt) -> Result<(), Failure> {
-    let Called { mut source, id: of, values, .. } = Source::called(&call.subject, &call.inputs, &call.execution, Purpose::Derivative)?;
-    let wrt = wrt_positions(&source, of, wrt)?;
-    let derivative = Derivative::new(&mut source, of, kind, wrt)?;
+    let Called { mut source, id: of, values, sizes, .. } =
+        Source::called(&call.subject, &call.inputs, &call.execution, Purpose::Derivative)?;
+    let by = By::new(&mut source, of, wrt)?;
+    let (values, _) = by.arguments(&source, values, sizes)?;
+    let derivative = Derivative::new(&mut source, &by, kind)?;
     let result = Executable::new(&source, derivative.id, &call.execution)?.call_watched(&source, &values)?;
     output::write(&derivative.named(&source, result), &call.output)
 }
 
 pub fn directional(d: &Directional, kind: Kind) -> Result<(), Failure> {
-    let Called { mut source, id: of, mut given, mut values, sizes } =
+    let Called { mut source, id: of, mut given, values, sizes } =
         Source::called(&d.call.subject, &d.call.inputs, &d.call.execution, Purpose::Derivative)?;
-    let wrt = wrt_positions(&source, of, &d.wrt)?;
-    let derivative = Derivative::new(&mut source, of, kind, wrt)?;
+    let by = By::new(&mut source, of, &d.wrt)?;
+    let (mut values, sizes) = by.arguments(&source, values, sizes)?;
+    let derivative = Derivative::new(&mut source, &by, kind)?;
     values.extend(derivative.directions(&source, &d.directions.dir, &mut given, &sizes)?);
     let result = Executable::new(&source, derivative.id, &d.call.execution)?.call_watched(&source, &values)?;
     output::write(&derivative.named(&source, result), &d.call.output)
 }
 
 pub fn seeded(d: &Seeded) -> Result<(), Failure> {
-    let Called { mut source, id: of, mut given, mut values, sizes } =
+    let Called { mut source, id: of, mut given, values, sizes } =
         Source::called(&d.call.subject, &d.call.inputs, &d.call.execution, Purpose::Derivative)?;
-    let wrt = wrt_positions(&source, of, &d.wrt)?;
-    let derivative = Derivative::new(&mut source, of, Kind::Vjp, wrt)?;
+    let by = By::new(&mut source, of, &d.wrt)?;
+    let (mut values, sizes) = by.arguments(&source, values, sizes)?;
+    let derivative = Derivative::new(&mut source, &by, Kind::Vjp)?;
     values.push(derivative.seed(&source, d.seed.seed.as_deref(), &mut given, &sizes)?);
     let result = Executable::new(&source, derivative.id, &d.call.execution)?.call_watched(&source, &values)?;
     output::write(&derivative.named(&source, result), &d.call.output)

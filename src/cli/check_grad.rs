@@ -7,13 +7,14 @@
 //! Where there is an `f32`, the differences are those of the same function computed in `f64`: those of rounded results
 //! would say little. What is compared is then only as good as `f32` is.
 
-use super::derivative::{Derivative, random, tangent_type, wrt_positions};
+use super::derivative::{Derivative, random, tangent_type};
 use super::execute::Executable;
 use super::failure::Failure;
 use super::options::{CheckGrad, Kind};
 use super::output;
 use super::progress::Progress;
 use super::source::{Called, Purpose, Source};
+use super::wrt::By;
 use iverson::ir::Type;
 use iverson::ir::widen::{has_f32, widen};
 use iverson::value::tree::Random;
@@ -31,11 +32,14 @@ const DOUBLE: Tolerances = Tolerances { error: 1e-5, duality: 1e-9 };
 const SINGLE: Tolerances = Tolerances { error: 1e-3, duality: 1e-4 };
 
 pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
-    let Called { mut source, id: of, mut values, sizes, .. } =
+    let Called { mut source, id: of, values, sizes, .. } =
         Source::called(&options.subject, &options.inputs, &options.execution, Purpose::Derivative)?;
-    let wrt = wrt_positions(&source, of, &options.wrt)?;
-    let reverse = Derivative::new(&mut source, of, Kind::Vjp, wrt.clone())?;
-    let forward = Derivative::new(&mut source, of, Kind::Jvp, wrt.clone())?;
+    let asked = source.program.function(of).name.clone();
+    let by = By::new(&mut source, of, &options.wrt)?;
+    let (mut values, sizes) = by.arguments(&source, values, sizes)?;
+    let reverse = Derivative::new(&mut source, &by, Kind::Vjp)?;
+    let forward = Derivative::new(&mut source, &by, Kind::Jvp)?;
+    let By { of, positions: wrt, names, .. } = by;
 
     let mut generator = Random::new("check-grad");
     let result_type = source.program.result_type(of).tangent().expect("a float result");
@@ -86,12 +90,12 @@ pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
         };
         let found = differences(x, &seed, &mut project)?;
         set_float(&mut values[param], place, x);
-        let name = source.program.vars.name(source.program.function(of).params[param]);
+        let name = &names[wrt.iter().position(|k| *k == param).unwrap_or(0)];
         let ty = source.program.param_type(of, param);
         report.note(adjoints[k], found, || place_name(name, ty, &values[param], place));
     }
     drop(progress);
-    report.print(&source.program.function(of).name, options, if single { SINGLE } else { DOUBLE })
+    report.print(&asked, options, if single { SINGLE } else { DOUBLE })
 }
 
 /// The value of a pair's second part.

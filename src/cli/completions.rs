@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::options::{Complete, Options, Shell};
 use super::output;
 use clap::{Arg, ArgAction, Command, CommandFactory};
+use iverson::ir::Type;
 use iverson::load::load;
 use iverson::{pipeline, syntax};
 use std::io::Write;
@@ -203,7 +204,7 @@ impl<'a> Line<'a> {
         match arg.get_id().as_str() {
             "file" | "files" => files(current, &["iv"]),
             "data" => files(current, &["npz", "json"]),
-            "out" => files(current, &["npz"]),
+            "out" => files(current, &["npz", "npy", "json"]),
             "output" => files(current, &[]),
             "after" => ["check"].into_iter().chain(pipeline::pass_names()).map(plain).collect(),
             "function" => self.functions().into_iter().map(plain).collect(),
@@ -216,7 +217,7 @@ impl<'a> Line<'a> {
                 let written = |name: &str| self.positional.iter().any(|w| w.split('=').next() == Some(name));
                 self.parameters().into_iter().filter(|name| !written(name)).map(|name| plain(format!("{name}="))).collect()
             }
-            "wrt" => listed(current, self.parameters().into_iter().map(plain)),
+            "wrt" => listed(current, self.parts().into_iter().map(plain)),
             "at" => listed(current, self.sizes().into_iter().map(|name| plain(format!("{name}=")))),
             _ => vec![],
         }
@@ -232,13 +233,31 @@ impl<'a> Line<'a> {
         self.of_function(|program, f| f.visible().map(|(_, v)| program.vars.name(v).to_string()).collect())
     }
 
+    /// The parameters, and their fields: `p`, `p.w`.
+    fn parts(&self) -> Vec<String> {
+        fn below(path: &str, ty: &Type, out: &mut Vec<String>) {
+            out.push(path.to_string());
+            if let Type::Tuple(parts) = ty {
+                parts.iter().enumerate().for_each(|(k, part)| below(&format!("{path}.{}", parts.label(k)), part, out));
+            }
+        }
+        self.of_function(|program, f| {
+            let mut out = vec![];
+            for (k, v) in f.visible() {
+                let ty = f.signature.as_ref().map_or_else(|| program.vars.ty(v), |s| &s.params[k]);
+                below(program.vars.name(v), ty, &mut out);
+            }
+            out
+        })
+    }
+
     fn sizes(&self) -> Vec<String> {
         self.of_function(|program, f| f.sizes.iter().map(|v| program.vars.name(*v).to_string()).collect())
     }
 
     fn of_function(&self, f: impl Fn(&iverson::ir::Program, &iverson::ir::Function) -> Vec<String>) -> Vec<String> {
         let [file, function, ..] = self.positional[..] else { return vec![] };
-        let function = function.split(':').next().unwrap_or(function);
+        let function = function.split([':', '[']).next().unwrap_or(function);
         let Ok(text) = std::fs::read_to_string(file) else { return vec![] };
         let loaded = load(file, &text, &[function]);
         match loaded.program {

@@ -1,12 +1,13 @@
 //! `cost`: how many operations a function or its derivative takes, after optimisation.
 
-use super::derivative::{Derivative, wrt_positions};
+use super::derivative::Derivative;
 use super::failure::Failure;
 use super::inputs::check_name;
 use super::options::Cost;
 use super::output;
 use super::progress::Progress;
 use super::source::Source;
+use super::wrt::By;
 use iverson::ir::{FunctionId, Type, Var};
 use iverson::{cost, pipeline};
 use serde_json::json;
@@ -17,8 +18,8 @@ pub fn cost(options: &Cost) -> Result<(), Failure> {
     let id = match options.derivative {
         None => of,
         Some(kind) => {
-            let wrt = wrt_positions(&source, of, &options.wrt)?;
-            Derivative::new(&mut source, of, kind, wrt)?.id
+            let by = By::new(&mut source, of, &options.wrt)?;
+            Derivative::new(&mut source, &by, kind)?.id
         }
     };
     report(&source, id, &options.at, options.json)

@@ -3,8 +3,9 @@
 
 use super::failure::Failure;
 use super::inputs::{Given, check_name, check_shape, insert, read};
-use super::options::{Kind, Wrt};
+use super::options::Kind;
 use super::source::Source;
+use super::wrt::By;
 use iverson::bind::Sizes;
 use iverson::check::{self, DerivativeKind};
 use iverson::ir::{FunctionId, Lit, Type, Var};
@@ -18,14 +19,14 @@ pub struct Derivative {
     pub of: FunctionId,
     /// The function that computes the derivative.
     pub id: FunctionId,
-    /// Positions of parameters, ascending, and their names.
+    /// Positions of parameters, ascending, and their names: `x`, or `p.w` for a field.
     pub wrt: Vec<usize>,
     pub names: Vec<String>,
 }
 
 impl Derivative {
     /// Defines the derivative in the source's program.
-    pub fn new(source: &mut Source, of: FunctionId, kind: Kind, wrt: Vec<usize>) -> Result<Derivative, Failure> {
+    pub fn new(source: &mut Source, by: &By, kind: Kind) -> Result<Derivative, Failure> {
         let kind_in_language = match kind {
             Kind::Grad => DerivativeKind::Grad,
             Kind::ValueAndGrad => DerivativeKind::ValueAndGrad,
@@ -35,11 +36,11 @@ impl Derivative {
             Kind::Hessian => DerivativeKind::Hessian,
             Kind::Hvp => DerivativeKind::Hvp,
         };
-        let f = source.program.function(of);
-        let names: Vec<String> = wrt.iter().map(|k| source.program.vars.name(f.params[*k]).to_string()).collect();
-        let id = check::derive(&mut source.program, of, kind_in_language, Some(&names))
+        let f = source.program.function(by.of);
+        let params: Vec<String> = by.positions.iter().map(|k| source.program.vars.name(f.params[*k]).to_string()).collect();
+        let id = check::derive(&mut source.program, by.of, kind_in_language, Some(&params))
             .map_err(|d| Failure::diagnostics(&[d], &source.sources))?;
-        Ok(Derivative { kind, of, id, wrt, names })
+        Ok(Derivative { kind, of: by.of, id, wrt: by.positions.clone(), names: by.names.clone() })
     }
 
     /// The result under the names of the parameters, as JSON has it.
@@ -91,7 +92,12 @@ impl Derivative {
             Kind::Jacobian => self.nested_names(source, "jacobian", &tangent, &mut out),
             Kind::Hessian => {
                 for (name, param) in self.names.iter().zip(&self.wrt) {
-                    self.nested_names(source, &format!("hessian_{name}"), &tangent_type(source, self.of, *param), &mut out);
+                    self.nested_names(
+                        source,
+                        &format!("hessian_{}", name.replace('.', "_")),
+                        &tangent_type(source, self.of, *param),
+                        &mut out,
+                    );
                 }
             }
         }
@@ -112,7 +118,7 @@ impl Derivative {
 
     fn keyed_names(&self, source: &Source, prefix: &str, out: &mut Vec<String>) {
         for (name, param) in self.names.iter().zip(&self.wrt) {
-            leaf_names(&format!("{prefix}_{name}"), &tangent_type(source, self.of, *param), out);
+            leaf_names(&format!("{prefix}_{}", name.replace('.', "_")), &tangent_type(source, self.of, *param), out);
         }
     }
 
@@ -125,7 +131,7 @@ impl Derivative {
         };
         assert_eq!(parts.len(), self.names.len(), "one part for each parameter");
         let label = |(part, param): (Value, &usize)| Named::labelled(part, &tangent_type(source, self.of, *param));
-        Named::Record(self.names.iter().cloned().zip(parts.into_iter().zip(&self.wrt).map(label)).collect())
+        nested(self.names.iter().cloned().zip(parts.into_iter().zip(&self.wrt).map(label)).collect())
     }
 
     /// The Jacobian of the gradient has the parameters of the second derivative inside the parts of a tuple parameter;
@@ -152,9 +158,9 @@ impl Derivative {
                 let columns = within(&ty, &tangent_type(source, self.of, self.wrt[k]));
                 Named::labelled(select(&ty, row, (self.names.len() > 1).then_some(k)), &columns)
             };
-            Named::Record(self.names.iter().enumerate().map(|(k, name)| (name.clone(), column(k))).collect())
+            nested(self.names.iter().enumerate().map(|(k, name)| (name.clone(), column(k))).collect())
         };
-        Named::Record(self.names.iter().cloned().zip(rows.iter().zip(&self.wrt).map(row)).collect())
+        nested(self.names.iter().cloned().zip(rows.iter().zip(&self.wrt).map(row)).collect())
     }
 
     /// A list over the parts of the result, or a record of its fields.
@@ -174,9 +180,14 @@ impl Derivative {
     /// Directions for the parameters, from the command line or a file as `d_name`; zero where there is none.
     pub fn directions(&self, source: &Source, dirs: &[(String, String)], given: &mut Given, sizes: &Sizes) -> Result<Vec<Value>, Failure> {
         let known: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        // A direction of a parameter, or of a field of it.
+        let is_of = |path: &str, name: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         for (path, _) in dirs {
-            let name = path.split('.').next().unwrap_or(path);
-            check_name(name, &known, || format!("no direction of `{name}` is wanted"))?;
+            if !known.iter().any(|name| is_of(path, name)) {
+                let name = path.split('.').next().unwrap_or(path);
+                let name = if known.iter().any(|k| k.contains('.')) { path } else { name };
+                check_name(name, &known, || format!("no direction of `{name}` is wanted"))?;
+            }
         }
         let mut values = vec![];
         for (k, name) in self.wrt.iter().zip(&self.names) {
@@ -184,8 +195,11 @@ impl Derivative {
             let what = format!("direction of `{name}`");
             let wanted = Wanted { what: &what, ty: &ty, name: &|v| source.program.vars.name(v).to_string() };
             let mut mine = vec![];
-            for (path, text) in dirs.iter().filter(|(path, _)| path.split('.').next() == Some(name)) {
-                insert(&mut mine, path, read(&what, text)?).map_err(|()| Failure::message(format!("the {what} is given twice")))?;
+            // From its own name on.
+            let start = name.rfind('.').map_or(0, |k| k + 1);
+            for (path, text) in dirs.iter().filter(|(path, _)| is_of(path, name)) {
+                insert(&mut mine, &path[start..], read(&what, text)?)
+                    .map_err(|()| Failure::message(format!("the {what} is given twice")))?;
             }
             let value = match mine.pop() {
                 Some((_, tree)) => Some(wanted.convert(with_zeros(tree, &ty, sizes)?)?),
@@ -237,38 +251,32 @@ pub fn leaf_names(name: &str, ty: &Type, out: &mut Vec<String>) {
     }
 }
 
-/// Positions of the parameters named by `--wrt`, or of all with floats.
-pub fn wrt_positions(source: &Source, of: FunctionId, wrt: &Wrt) -> Result<Vec<usize>, Failure> {
-    let f = source.program.function(of);
-    let names: Vec<&str> = f.params.iter().map(|p| source.program.vars.name(*p)).collect();
-    let has_float = |k: usize| source.program.vars.ty(f.params[k]).has_float();
-    let Some(wanted) = &wrt.wrt else {
-        let all: Vec<usize> = (0..names.len()).filter(|k| has_float(*k)).collect();
-        return if all.is_empty() {
-            Err(Failure::message(format!("`{}` has no float parameters to differentiate by", f.name)))
-        } else {
-            Ok(all)
-        };
-    };
-    let mut positions = vec![];
-    for name in wanted.iter().map(|n| n.trim()) {
-        check_name(name, &names, || format!("`{}` has no parameter `{name}` to differentiate by", f.name))?;
-        let k = names.iter().position(|n| *n == name).expect("a known name");
-        if !has_float(k) {
-            let ty = source.program.vars.ty(f.params[k]).describe(&|v| source.program.vars.name(v).to_string());
-            return Err(Failure::message(format!("`{name}: {ty}` has no floats to differentiate by")));
-        }
-        if positions.contains(&k) {
-            return Err(Failure::message(format!("`{name}` stands twice in --wrt")));
-        }
-        positions.push(k);
-    }
-    positions.sort();
-    Ok(positions)
-}
-
 pub fn tangent_type(source: &Source, of: FunctionId, param: usize) -> Type {
     source.program.param_type(of, param).tangent().expect("a parameter with floats")
+}
+
+/// Parts under names that may be paths: `p.w` is the field `w` of `p`.
+fn nested(parts: Vec<(String, Named)>) -> Named {
+    let mut out: Vec<(String, Named)> = vec![];
+    for (path, part) in parts {
+        let mut at = &mut out;
+        let mut steps = path.split('.').peekable();
+        while let Some(step) = steps.next() {
+            if steps.peek().is_none() {
+                at.push((step.to_string(), part));
+                break;
+            }
+            let k = at.iter().position(|(name, _)| name == step).unwrap_or(at.len());
+            if k == at.len() {
+                at.push((step.to_string(), Named::Record(vec![])));
+            }
+            match &mut at[k].1 {
+                Named::Record(inner) => at = inner,
+                Named::Value(_) | Named::List(_) => panic!("`{path}` is below what is no record"),
+            }
+        }
+    }
+    Named::Record(out)
 }
 
 /// A record with the fields that are not given, which are zero.

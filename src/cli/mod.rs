@@ -21,6 +21,7 @@ mod repl;
 mod show;
 mod signals;
 mod source;
+mod wrt;
 
 use clap::Parser;
 use failure::Failure;

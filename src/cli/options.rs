@@ -280,8 +280,8 @@ pub struct Output {
 
 #[derive(Args, Clone)]
 pub struct Wrt {
-    /// Parameters to differentiate by (default: all with floats)
-    #[arg(long, value_name = "a,b", value_delimiter = ',')]
+    /// Parameters to differentiate by, or fields of them (default: all with floats)
+    #[arg(long, value_name = "a,p.w", value_delimiter = ',')]
     pub wrt: Option<Vec<String>>,
 }
 

@@ -1,12 +1,13 @@
 //! `show`: a function or its derivative, as a program after any pass, or as generated code.
 
-use super::derivative::{Derivative, wrt_positions};
+use super::derivative::Derivative;
 use super::failure::Failure;
 use super::inputs::check_name;
 use super::options::{Emit, Show};
 use super::output;
 use super::progress::Progress;
 use super::source::Source;
+use super::wrt::By;
 use iverson::ir::print::print_function;
 use iverson::ir::{Body, FunctionId, Program};
 use iverson::optimize::inline::callees;
@@ -21,8 +22,8 @@ pub fn show(options: &Show) -> Result<(), Failure> {
     let id = match options.derivative {
         None => of,
         Some(kind) => {
-            let wrt = wrt_positions(&source, of, &options.wrt)?;
-            Derivative::new(&mut source, of, kind, wrt)?.id
+            let by = By::new(&mut source, of, &options.wrt)?;
+            Derivative::new(&mut source, &by, kind)?.id
         }
     };
     if let Some(pass) = &options.after {

@@ -2,13 +2,14 @@
 
 use super::{Next, Shell};
 use crate::cli::cost;
-use crate::cli::derivative::{Derivative, wrt_positions};
+use crate::cli::derivative::Derivative;
 use crate::cli::failure::Failure;
 use crate::cli::inputs::check_name;
 use crate::cli::options::{Kind, Target, Wrt};
 use crate::cli::output;
 use crate::cli::show::{definitions, head};
 use crate::cli::source::Source;
+use crate::cli::wrt::By;
 use clap::ValueEnum;
 use iverson::diagnostic::Severity;
 use iverson::ir::{FunctionId, Type};
@@ -98,8 +99,8 @@ impl Shell {
         let id = match kind {
             None => of,
             Some(kind) => {
-                let wrt = wrt_positions(&source, of, &Wrt { wrt })?;
-                Derivative::new(&mut source, of, kind, wrt)?.id
+                let by = By::new(&mut source, of, &Wrt { wrt })?;
+                Derivative::new(&mut source, &by, kind)?.id
             }
         };
         Ok((source, id, given))
