@@ -355,6 +355,21 @@ fn wrong_calls_say_what_would_be_right() {
 }
 
 #[test]
+fn usage_errors_say_what_is_known() {
+    let f = Folder::with(PROGRAM);
+    let noted = |arguments: &[&str], part: &str| {
+        let run = f.run(arguments);
+        assert!(run.code == 2 && run.err.contains(part), "{}", run.err);
+    };
+    noted(&["run", "p.iv"], "note: p.iv defines `dot`, ");
+    noted(&["build", "p.iv"], "note: p.iv defines `dot`, ");
+    noted(&["p.iv"], "note: say what to do with it: `iverson check p.iv`");
+    noted(&["run", "p.iv", "dot", "--x=[1,2]"], "note: values are given without dashes: `x=[1,2]`");
+    noted(&["run", "p.iv", "dot", "[1,2]"], "expected name=value, as in x=[1,2]");
+    assert_eq!(f.run(&["help", "run"]).code, 0);
+}
+
+#[test]
 fn usage_errors_have_their_own_code() {
     let f = Folder::with(PROGRAM);
     for call in [

@@ -71,6 +71,16 @@ fn functions_have_names() {
 }
 
 #[test]
+fn habits_of_other_programs() {
+    assert!(said("help\n").contains(":show f") && said("?\n").contains(":quit"));
+    assert_eq!(said("quit\n1\n"), "");
+    assert_eq!(said("exit\n1\n"), "");
+    assert_eq!(said("let quit = 3\nquit\n"), "quit = 3\n3\n");
+    let finished = session("x = 3\n1\n");
+    assert!(finished.err.contains("`x` gets a value by `let`") && finished.err.contains("write `let x = e`"), "{}", finished.err);
+}
+
+#[test]
 fn inputs_go_on_until_they_are_finished() {
     assert_eq!(said("1 +\n2\n"), "3\n");
     assert_eq!(said("[1,\n\t2]\n"), "[1, 2]\n");

@@ -223,11 +223,12 @@ impl<'a> Checker<'a> {
     }
 
     fn not_a_function(&mut self, exp: &ast::Exp) {
-        self.report(
-            Diagnostic::error(exp.span, "this is not a function").note(
-                "a function is a lambda `|x| e`, an operator `(+)`, the name of a function, or a derivative operator on one: `grad(f)`",
-            ),
-        );
+        let note = match &exp.kind {
+            ExpKind::Field(_, name) => format!("a function is called by its name alone: `{}(…)`", name.text),
+            _ => "a function is a lambda `|x| e`, an operator `(+)`, the name of a function, or a derivative operator on one: `grad(f)`"
+                .to_string(),
+        };
+        self.report(Diagnostic::error(exp.span, "this is not a function").note(note));
     }
 
     pub fn value_not_function(&self, name: &str, span: Span) -> Diagnostic {

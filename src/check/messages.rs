@@ -105,6 +105,17 @@ pub fn brief(exp: &Exp) -> String {
     if text.chars().count() <= 32 { text } else { "…".to_string() }
 }
 
+/// The same, in parentheses where something else would be read without them.
+pub fn operand(exp: &Exp) -> String {
+    let text = brief(exp);
+    match &exp.kind {
+        ExpKind::Unary(..) | ExpKind::Binary(..) | ExpKind::If(..) | ExpKind::Let(..) | ExpKind::Binder(..) if text != "…" => {
+            format!("({text})")
+        }
+        _ => text,
+    }
+}
+
 fn spell(exp: &Exp, depth: usize) -> String {
     if depth == 0 {
         return match &exp.kind {

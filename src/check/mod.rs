@@ -292,7 +292,7 @@ impl<'a> Checker<'a> {
             let text = format!("`{}` calls `{}` here", name(at.0), name(callee));
             diagnostic = if count == 0 { diagnostic.here(text) } else { diagnostic.label(span, text) };
         }
-        self.report(diagnostic.note("definitions may not call themselves; repeat with `sum`, `for` or `history`"));
+        self.report(diagnostic.note("definitions may not call themselves; repeat with `loop`, `for` or `sum`"));
         self.recursive.extend(cycle.iter().map(|(k, _)| *k));
     }
 

@@ -7,7 +7,7 @@
 //! it becomes an inner guard.
 
 use super::hints::{Strength, is_condition, is_literal, is_number, needs_hint, rank};
-use super::messages::{brief, symbol};
+use super::messages::{brief, operand, symbol};
 use super::scope::Place;
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
@@ -146,11 +146,11 @@ impl<'a> Checker<'a> {
             (Type::Array(..), Type::Array(..)) if lt.scalar() == rt.scalar() => self.explain_difference(diagnostic, &lt, &rt),
             (Type::Array(shape, s), Type::Scalar(t)) if s == t => {
                 let i = index_names(shape.len());
-                diagnostic.note(format!("to do it for each element, write `for {i}. {}[{i}] {sign} {}`", brief(a), brief(b)))
+                diagnostic.note(format!("to do it for each element, write `for {i}. {}[{i}] {sign} {}`", operand(a), operand(b)))
             }
             (Type::Scalar(s), Type::Array(shape, t)) if s == t => {
                 let i = index_names(shape.len());
-                diagnostic.note(format!("to do it for each element, write `for {i}. {} {sign} {}[{i}]`", brief(a), brief(b)))
+                diagnostic.note(format!("to do it for each element, write `for {i}. {} {sign} {}[{i}]`", operand(a), operand(b)))
             }
             _ => self.offer_conversion(diagnostic, (a, &lt), (b, &rt)),
         };

@@ -143,7 +143,16 @@ impl<'a> Checker<'a> {
     fn unknown_type(&self, name: &str, span: Span) -> Diagnostic {
         let diagnostic = Diagnostic::error(span, format!("unknown type `{name}`"));
         let declared = self.module.types.iter().map(|t| t.name.text.as_str());
-        match closest(name, declared.chain(scalar_names())) {
+        // What other languages call them.
+        let usual = match name.to_ascii_lowercase().as_str() {
+            "float" | "double" | "real" | "number" | "float64" => Some("f64"),
+            "float32" | "single" => Some("f32"),
+            "int" | "integer" | "long" | "int64" | "usize" | "isize" | "u64" | "nat" => Some("i64"),
+            "int32" | "u32" => Some("i32"),
+            "boolean" => Some("bool"),
+            _ => None,
+        };
+        match usual.map(String::from).or_else(|| closest(name, declared.chain(scalar_names()))) {
             Some(near) => diagnostic.note(format!("did you mean `{near}`?")),
             None => diagnostic.note(messages::TYPES),
         }

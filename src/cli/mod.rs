@@ -21,19 +21,19 @@ mod repl;
 mod show;
 mod signals;
 mod source;
+mod usage;
 mod wrt;
 
-use clap::Parser;
 use failure::Failure;
 use iverson::unfinished;
-use options::{Command, Kind, Options};
+use options::{Command, Kind};
 use std::process::ExitCode;
 
 /// Deeply nested programs are walked by recursion; the memory is only touched where it is needed.
 const STACK: usize = 1 << 29;
 
 pub fn main() -> ExitCode {
-    let options = Options::parse();
+    let options = usage::options();
     // A session watches for interrupts itself: they end a computation, not the session.
     if !matches!(options.command, Command::Repl(_)) {
         signals::watch();

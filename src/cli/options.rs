@@ -47,8 +47,7 @@ Values:
     version,
     about = "A differentiable array language and its compiler",
     after_help = START,
-    arg_required_else_help = true,
-    disable_help_subcommand = true
+    arg_required_else_help = true
 )]
 pub struct Options {
     #[command(subcommand)]
@@ -494,7 +493,7 @@ fn exported(text: &str) -> Result<Exported, String> {
 fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.to_string())),
-        _ => Err("expected name=value".to_string()),
+        _ => Err("expected name=value, as in x=[1,2]".to_string()),
     }
 }
 

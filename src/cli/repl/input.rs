@@ -39,6 +39,11 @@ pub fn read(source: u32, text: &str) -> Input {
             (exp, diagnostics) if is_fine(&diagnostics) => Input::Expression(exp),
             (_, diagnostics) => bindings(source, text).map_or(Input::Wrong(diagnostics), Input::Bindings),
         },
+        Token::Name if tokens.get(1).is_some_and(|(t, _)| *t == Token::Equals) => {
+            let name = &text[tokens[0].1.start as usize..tokens[0].1.end as usize];
+            let diagnostic = Diagnostic::error(tokens[1].1, format!("`{name}` gets a value by `let`"));
+            Input::Wrong(vec![diagnostic.note(format!("write `let {name} = e`"))])
+        }
         _ => {
             let text =
                 if tokens.iter().rev().nth(1).is_some_and(|(t, _)| *t == Token::Semicolon) { without_end(text, &tokens) } else { text };

@@ -98,6 +98,13 @@ impl Shell {
 
     /// One input.
     fn take(&mut self, text: &str) -> Result<Next, Failure> {
+        // Words that other programs take; here they would be names.
+        match text.trim() {
+            word @ ("quit" | "exit" | "help" | "?") if !self.session.names().iter().any(|name| name == word) => {
+                return self.command(if matches!(word, "help" | "?") { "help" } else { "quit" });
+            }
+            _ => {}
+        }
         let source = self.session.source("input", text);
         match input::read(source, text) {
             Input::Nothing => {}

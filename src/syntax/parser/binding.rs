@@ -318,6 +318,19 @@ impl Parser<'_> {
             let message = format!("expected `then`, found {}", self.found());
             let diagnostic = Diagnostic::error(self.span(), message).label(start, "this `if` has no `then`");
             self.report(diagnostic.note("write `if c then a else b`"));
+            if self.at(Token::BraceOpen) {
+                // As other languages have it, with a block for each branch.
+                self.skip_braces();
+                while self.eat(Token::Else) {
+                    match self.token() {
+                        Token::BraceOpen => self.skip_braces(),
+                        _ => {
+                            self.expression();
+                        }
+                    }
+                }
+                return self.error_from(start);
+            }
             if !self.begins_expression() {
                 return self.error_from(start);
             }

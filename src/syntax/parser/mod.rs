@@ -121,6 +121,9 @@ impl<'a> Parser<'a> {
                     let message = format!("expected `def`, found {}", self.found());
                     let note = match token {
                         Token::Hash | Token::DoubleSlash => "comments begin with `--`",
+                        Token::Name if matches!(self.slice(self.span()), "fn" | "fun" | "func" | "function" | "define") => {
+                            "a definition begins with `def`: `def f(x: T) -> T = e`"
+                        }
                         _ => "a text is a list of definitions `def f(x: T) -> T = e`",
                     };
                     self.report(Diagnostic::error(self.span(), message).note(note));
@@ -160,8 +163,18 @@ impl<'a> Parser<'a> {
         } else {
             None
         };
-        self.equals(&format!("the body of `{}`", name.text));
-        let body = self.expression();
+        let body = if self.at(Token::BraceOpen) {
+            let message = format!("expected `=` before the body of `{}`, found `{{`", name.text);
+            self.report(
+                Diagnostic::error(self.span(), message).note("a body stands behind `=`, without braces: `def f(x: f64) -> f64 = e`"),
+            );
+            let start = self.span();
+            self.skip_braces();
+            self.error_from(start)
+        } else {
+            self.equals(&format!("the body of `{}`", name.text));
+            self.expression()
+        };
         let span = start.to(self.previous());
         self.end_of_definition();
         (!is_derivative).then_some(Definition { name, params, result, body, span })

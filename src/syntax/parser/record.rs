@@ -101,6 +101,13 @@ impl Parser<'_> {
             self.bump();
             return self.error_from(start);
         }
+        let word = self.slice(self.span());
+        if matches!(word, "sum" | "prod" | "max" | "min" | "argmax" | "argmin" | "any" | "all") && !self.at(Token::Name) {
+            let diagnostic = Diagnostic::error(span, format!("`{word}` is no field"));
+            self.complain(diagnostic.note(format!("`{word}` names the index it runs over: `{word} i. x[i]`")));
+            self.bump();
+            return Exp { kind: ExpKind::Error, span: start.to(self.previous()) };
+        }
         let name = self.name("the name of a field");
         Exp { kind: ExpKind::Field(Box::new(of), name), span: start.to(self.previous()) }
     }
