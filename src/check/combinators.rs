@@ -26,10 +26,10 @@ use crate::syntax::ast;
 fn usage(name: &str) -> (&'static str, usize) {
     match name {
         "map" => ("map(f, xs)", 2),
-        "reduce" => ("reduce(op, ne, xs)", 3),
-        "scan" => ("scan(op, ne, xs)", 3),
-        "reduce_by_index" => ("reduce_by_index(op, ne, k, is, vs)", 5),
-        _ => ("scatter(dest, is, vs)", 3),
+        "reduce" => ("reduce(op, neutral, values)", 3),
+        "scan" => ("scan(op, neutral, values)", 3),
+        "reduce_by_index" => ("reduce_by_index(op, neutral, size, indices, values)", 5),
+        _ => ("scatter(start, indices, values)", 3),
     }
 }
 
@@ -321,7 +321,7 @@ impl<'a> Checker<'a> {
                 (Some(Ok(axes)), Some(ty)) => Some((found.exp, ty, axes[0].clone())),
                 (Some(Err(_)), Some(ty)) => {
                     let text = format!("an array is wanted here, but this has type `{}`", self.describe(&ty));
-                    self.report(Diagnostic::error(dest.span, text).note("it is called as `scatter(dest, is, vs)`"));
+                    self.report(Diagnostic::error(dest.span, text).note("it is called as `scatter(start, indices, values)`"));
                     None
                 }
                 _ => None,

@@ -80,7 +80,9 @@ impl Checker<'_> {
             "len" | "length" | "size" | "shape" => {
                 diagnostic.note("sizes have names: the type `[n]f64` of a parameter binds `n`, which is a number in the body")
             }
-            _ => match self.similar_function(name) {
+            "pow" | "power" => diagnostic.note("a power is written `a ^ b`"),
+            "zeros" | "ones" | "full" | "fill" => diagnostic.note("an array is made by `for`: `for i in 0..n. 0.0`"),
+            _ => match usual_name(name).map(String::from).or_else(|| self.similar_function(name)) {
                 Some(similar) => diagnostic.note(format!("did you mean `{similar}`?")),
                 None => diagnostic,
             },
@@ -91,6 +93,32 @@ impl Checker<'_> {
         let local = self.scope.iter().filter(|(_, b)| matches!(b, Binding::Function(_))).map(|(n, _)| n.as_str());
         closest(name, self.functions.keys().copied().chain(built_in).chain(local).chain(crate::library::names()))
     }
+}
+
+/// What a function is called here that has another name elsewhere.
+fn usual_name(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "ln" => "log",
+        "fabs" => "abs",
+        "determinant" => "det",
+        "inv" => "inverse",
+        "eye" => "identity",
+        "mm" | "matrix_multiply" | "multiply" => "matmul",
+        "mv" => "matvec",
+        "inner" => "dot",
+        "average" | "avg" => "mean",
+        "var" => "variance",
+        "stddev" | "stdev" => "std",
+        "eig" | "eigvals" | "eigvalsh" => "eigenvalues",
+        "lstsq" => "least_squares",
+        "concatenate" | "append" => "concat",
+        "clamp" => "clip",
+        "interp" => "interpolate",
+        "trapz" => "trapezoid",
+        "range" => "arange",
+        "flip" => "reverse",
+        _ => return None,
+    })
 }
 
 /// The candidate most like `name`. Names of one letter are all alike.

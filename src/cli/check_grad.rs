@@ -1,7 +1,7 @@
 //! `check-grad`: are the derivatives right at this point?
 //!
-//! With a random cotangent `ȳ` of the result, reverse mode gives `x̄ = Jᵀ ȳ`. Each coordinate of `x̄` that is looked at
-//! is compared with the derivative of `<ȳ, f(x)>` by central differences, extrapolated to step zero (Ridders).
+//! With a random cotangent `ȳ` of the result (1 if it is a number), reverse mode gives `x̄ = Jᵀ ȳ`. Each coordinate of `x̄`
+//! that is looked at is compared with the derivative of `<ȳ, f(x)>` by central differences, extrapolated to step zero (Ridders).
 //! Forward mode is compared as a whole: `<ȳ, J ẋ> = <x̄, ẋ>` for a random direction `ẋ`.
 //!
 //! Where there is an `f32`, the differences are those of the same function computed in `f64`: those of rounded results
@@ -15,8 +15,8 @@ use super::output;
 use super::progress::Progress;
 use super::source::{Called, Purpose, Source};
 use super::wrt::By;
-use iverson::ir::Type;
 use iverson::ir::widen::{has_f32, widen};
+use iverson::ir::{Lit, Type};
 use iverson::value::tree::Random;
 use iverson::value::{Array, Value};
 use serde_json::json;
@@ -43,7 +43,11 @@ pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
 
     let mut generator = Random::new("check-grad");
     let result_type = source.program.result_type(of).tangent().expect("a float result");
-    let seed = random(&result_type, &sizes, &mut generator)?;
+    let seed = match result_type {
+        // What is compared is then the gradient itself.
+        Type::Scalar(scalar) => Value::Scalar(Lit::one(scalar)),
+        _ => random(&result_type, &sizes, &mut generator)?,
+    };
     let directions: Vec<Value> =
         wrt.iter().map(|k| random(&tangent_type(&source, of, *k), &sizes, &mut generator)).collect::<Result<_, _>>()?;
 
