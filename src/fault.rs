@@ -20,6 +20,8 @@ pub enum Fault {
     NoInteger { value: f64, to: Scalar },
     /// An `i64` that is no `i32`.
     TooLarge { value: i64 },
+    /// A size that is another than the program takes it for.
+    SizesDiffer { found: i64, wanted: i64 },
 }
 
 impl Fault {
@@ -29,6 +31,7 @@ impl Fault {
     pub const NEGATIVE_EXPONENT: i32 = 4;
     pub const NO_INTEGER: i32 = 5;
     pub const TOO_LARGE: i32 = 6;
+    pub const SIZES_DIFFER: i32 = 7;
     /// Every code, with a name for it and what it means.
     pub const CODES: &[(i32, &str, &str)] = &[
         (Fault::INDEX_OUT_OF_RANGE, "INDEX_OUT_OF_RANGE", "an index lies outside of its axis"),
@@ -37,6 +40,7 @@ impl Fault {
         (Fault::NEGATIVE_EXPONENT, "NEGATIVE_EXPONENT", "an integer to a negative power"),
         (Fault::NO_INTEGER, "NO_INTEGER", "a float that no integer stands for"),
         (Fault::TOO_LARGE, "TOO_LARGE", "an integer that does not fit its type"),
+        (Fault::SIZES_DIFFER, "SIZES_DIFFER", "a size is not the one that is wanted"),
     ];
 
     /// What stands beside a float that is no integer: the bits of the integer type.
@@ -53,6 +57,7 @@ impl Fault {
             Fault::NegativeExponent { exponent } => (Fault::NEGATIVE_EXPONENT, exponent, 0),
             Fault::NoInteger { value, to } => (Fault::NO_INTEGER, value.to_bits() as i64, Fault::bits(to)),
             Fault::TooLarge { value } => (Fault::TOO_LARGE, value, 0),
+            Fault::SizesDiffer { found, wanted } => (Fault::SIZES_DIFFER, found, wanted),
         }
     }
 
@@ -68,6 +73,7 @@ impl Fault {
                 Fault::NoInteger { value: f64::from_bits(a as u64), to }
             }
             Fault::TOO_LARGE => Fault::TooLarge { value: a },
+            Fault::SIZES_DIFFER => Fault::SizesDiffer { found: a, wanted: b },
             _ => return None,
         })
     }
@@ -81,6 +87,9 @@ impl Fault {
             Fault::DivisionByZero => "`div` and `mod` need a divisor other than 0".into(),
             Fault::NegativeExponent { .. } => "convert the base: `f64(n)^k` takes negative powers".into(),
             Fault::NoInteger { to: Scalar::I32, .. } | Fault::TooLarge { .. } => "`i32` holds whole numbers from -2^31 to 2^31 - 1".into(),
+            Fault::SizesDiffer { .. } => {
+                "an argument has the shape of its parameter (`[n + 1]` is at least one place), a seed that of the result".into()
+            }
             Fault::NoInteger { .. } => "`i64` holds whole numbers from -2^63 to 2^63 - 1".into(),
         }
     }
@@ -95,6 +104,7 @@ impl fmt::Display for Fault {
             Fault::NegativeExponent { exponent } => write!(f, "integer raised to the negative power {exponent}"),
             Fault::NoInteger { value, to } => write!(f, "{value:?} cannot be converted to `{}`", to.name()),
             Fault::TooLarge { value } => write!(f, "{value} cannot be converted to `i32`"),
+            Fault::SizesDiffer { found, wanted } => write!(f, "a size is {found} where {wanted} is wanted"),
         }
     }
 }

@@ -12,7 +12,8 @@ use super::subscripts::UNKNOWN;
 use super::templates::parameters_span;
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::ir::build::{exp_size, size_exp, solve_sizes};
+use crate::ir::build::{exp_size, for_, i64, if_, op2, size_exp, solve_sizes, tuple, zero};
+use crate::ir::facts::Facts;
 use crate::ir::{Exp, Function, FunctionId, Op, Scalar, Site, Size, Type, Var};
 use crate::syntax::ast::{self, Argument, ExpKind};
 use rustc_hash::FxHashMap;
@@ -56,6 +57,15 @@ pub struct Matched {
     pub bound: FxHashMap<Var, Size>,
     /// Whether the arguments have the types of the parameters; else it is reported.
     pub fits: bool,
+    /// What their types do not tell.
+    pub doubts: Vec<Doubt>,
+}
+
+/// A size that is known to be the one that is wanted only when the program runs.
+pub struct Doubt {
+    pub holds: Exp,
+    pub found: Size,
+    pub wanted: Size,
 }
 
 impl<'a> Checker<'a> {
@@ -179,32 +189,72 @@ impl<'a> Checker<'a> {
         let places = (0..params.len()).collect();
         let sizes = sizes.into_iter().chain(given_by_none.iter().copied()).collect();
         let signature = Signature { name, sizes, params, definition: self.definition_of(id), places };
-        let Matched { found, mut bound, fits } = self.match_arguments(&signature, args, Some(&result));
+        let Matched { found, mut bound, fits, mut doubts } = self.match_arguments(&signature, args, Some(&result));
         let mut exps: Vec<Exp> = found.iter().map(|f| f.exp.clone()).collect();
         if let (Some(hidden), true) = (hidden, fits) {
-            // A seed of the result tells the sizes; else they are computed first.
-            if !given_by_none.iter().all(|v| bound.contains_key(v)) {
-                for (exp, found) in exps.iter_mut().zip(&found).take(hidden.at) {
-                    if let Some(ty) = &found.ty {
-                        *exp = self.shared("argument", exp.clone(), ty);
-                    }
+            // The sizes that depend on data are computed first. A seed of the result must have them.
+            let told = given_by_none.iter().all(|v| bound.contains_key(v));
+            for (exp, found) in exps.iter_mut().zip(&found).take(hidden.at) {
+                if let Some(ty) = &found.ty {
+                    *exp = self.shared("argument", exp.clone(), ty);
                 }
-                let call = Exp::Call(hidden.sizes, exps[..hidden.at].to_vec(), Site::new(span));
-                let fresh = |v: &Var| {
-                    let name = self.program.vars.name(*v).to_string();
-                    self.program.vars.fresh(name, Type::I64)
-                };
-                let sizes: Vec<Var> = given_by_none.iter().map(fresh).collect();
-                bound.extend(given_by_none.iter().zip(&sizes).map(|(v, size)| (*v, Size::var(*size))));
-                self.floating.push((sizes, call));
             }
+            let call = Exp::Call(hidden.sizes, exps[..hidden.at].to_vec(), Site::new(span));
+            let mut computed = vec![];
+            for v in &given_by_none {
+                let size = self.program.vars.fresh_like(*v, Type::I64);
+                computed.push(size);
+                let wanted = Size::var(size);
+                if told {
+                    let found = bound[v].clone();
+                    doubts.push(Doubt { holds: op2(Op::Eq, size_exp(&found), size_exp(&wanted)), found, wanted });
+                } else {
+                    bound.insert(*v, wanted);
+                }
+            }
+            self.floating.push((computed, call));
             exps.splice(hidden.at..hidden.at, given_by_none.iter().map(|v| size_exp(&bound[v])));
         }
         if !fits || self.unknown_results.contains(&id) || unbound(&result, &names, &bound) {
             return Typed::poison();
         }
         let ty = result.map_sizes(&mut |s| s.substitute(&|v| bound.get(&v).cloned()));
-        Typed::new(Exp::Call(id, exps, Site::new(span)), ty)
+        let call = self.in_doubt(Exp::Call(id, exps, Site::new(span)), &ty, doubts, span);
+        Typed::new(call, ty)
+    }
+
+    /// A call that is made only where its sizes are those that are wanted; anything else is an error.
+    pub fn in_doubt(&mut self, call: Exp, ty: &Type, doubts: Vec<Doubt>, span: Span) -> Exp {
+        doubts.into_iter().rev().fold(call, |call, Doubt { holds, found, wanted }| {
+            let wrong = Exp::Op(Op::Agreed, vec![size_exp(&found), size_exp(&wanted)], Site::new(span));
+            if_(holds, call, self.nothing_at(&wrong, ty, span))
+        })
+    }
+
+    /// A value of any type, which is never there: it is read at a key that fails.
+    fn nothing_at(&mut self, key: &Exp, ty: &Type, span: Span) -> Exp {
+        if let Type::Tuple(parts) = ty {
+            return tuple(parts.iter().map(|part| self.nothing_at(key, part, span)).collect());
+        }
+        let nothing = zero(&mut self.program.vars, ty);
+        let i = self.program.vars.fresh("i", Type::I64);
+        Exp::Index(Box::new(for_(i, Size::constant(1), nothing)), vec![key.clone()], Site::new(span))
+    }
+
+    /// Whether a size is at least 0, whatever the sizes of parameters are, under the conditions that hold here.
+    fn is_natural(&self, size: &Size) -> bool {
+        let mut facts = Facts::default();
+        let mut vars: Vec<Var> = self.assumed.iter().flat_map(Exp::free_vars).collect();
+        size.variables(&mut vars);
+        for v in vars {
+            match self.defined_sizes.get(&v) {
+                Some(defined) => facts.define(v, &size_exp(defined)),
+                None if self.program.functions.iter().any(|f| f.sizes.contains(&v)) => facts.assume_nonneg(Size::var(v)),
+                None => {}
+            }
+        }
+        self.assumed.iter().for_each(|condition| facts.assume(condition));
+        facts.prove_nonneg(size)
     }
 
     /// Matches arguments with parameters, as many of them.
@@ -265,14 +315,25 @@ impl<'a> Checker<'a> {
         let known: Vec<usize> = (0..found.len()).filter(|k| found[*k].ty.is_some()).collect();
         let pairs: Vec<(&Type, &Type)> =
             known.iter().map(|k| (self.program.vars.ty(params[*k]), found[*k].ty.as_ref().expect("known"))).collect();
-        let before = bound.len();
+        let unsolved: Vec<Var> = sizes.iter().copied().filter(|v| !bound.contains_key(v)).collect();
         solve_sizes(sizes, &pairs, &mut bound);
-        if bound.len() > before {
+        let mut doubts = vec![];
+        for v in unsolved {
+            let Some(size) = bound.get(&v).map(|size| self.expand(size)) else { continue };
             // A solution that is negative fits no argument.
-            for v in sizes {
-                let expanded = bound.get(v).map(|size| self.expand(size));
-                if expanded.as_ref().and_then(Size::as_constant).is_some_and(|c| c < 0) {
-                    bound.insert(*v, Size::default());
+            match size.as_constant() {
+                Some(c) if c < 0 => {
+                    bound.insert(v, Size::default());
+                }
+                Some(_) => {}
+                None if self.is_natural(&size) => {}
+                None => {
+                    let mut all = vec![];
+                    pairs.iter().for_each(|(param, arg)| axes(param, arg, &mut all));
+                    let Some((axis, found)) = all.into_iter().find(|(axis, _)| mentions(axis, v)) else { continue };
+                    let least = bound[&v].maximum(&Size::default());
+                    let wanted = axis.substitute(&|w| if w == v { Some(least.clone()) } else { bound.get(&w).cloned() });
+                    doubts.push(Doubt { holds: op2(Op::Le, i64(0), size_exp(&bound[&v])), found: found.clone(), wanted });
                 }
             }
         }
@@ -293,7 +354,7 @@ impl<'a> Checker<'a> {
                 self.report_argument(signature, k, (&ty, &want, &declared), spans[k], &bound, &binders);
             }
         }
-        Matched { found, bound, fits }
+        Matched { found, bound, fits, doubts }
     }
 
     /// Compares ranks and elements alone.
@@ -453,4 +514,19 @@ pub fn bind(sizes: &[Var], param: &Type, arg: &Type, f: &mut impl FnMut(Var, &Si
         (Type::Tuple(p), Type::Tuple(a)) => p.iter().zip(a).for_each(|(p, a)| bind(sizes, p, a, f)),
         _ => {}
     }
+}
+
+/// The axes of a parameter's type with those of its argument.
+fn axes<'t>(param: &'t Type, arg: &'t Type, out: &mut Vec<(&'t Size, &'t Size)>) {
+    match (param, arg) {
+        (Type::Array(p, _), Type::Array(a, _)) if p.len() == a.len() => out.extend(p.iter().zip(a)),
+        (Type::Tuple(p), Type::Tuple(a)) => p.iter().zip(a.iter()).for_each(|(p, a)| axes(p, a, out)),
+        (Type::Scalar(_) | Type::Array(..) | Type::Tuple(_), _) => {}
+    }
+}
+
+fn mentions(size: &Size, v: Var) -> bool {
+    let mut vars = vec![];
+    size.variables(&mut vars);
+    vars.contains(&v)
 }

@@ -5,8 +5,8 @@ use super::messages::{brief, count};
 use super::scope::{Binding, Place, leaking};
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::ir::build::{convert, guard, if_, lets};
-use crate::ir::{Exp, Lit, Scalar, Size, Type, Var};
+use crate::ir::build::{convert, guard, if_, lets, op1};
+use crate::ir::{Exp, Lit, Op, Scalar, Size, Type, Var};
 use crate::syntax::ast::{self, ExpKind, Pattern, TypeExp};
 
 /// Deeper nesting than any person writes; the walk is recursive.
@@ -378,8 +378,13 @@ impl<'a> Checker<'a> {
 
     fn if_(&mut self, condition: &ast::Exp, a: &ast::Exp, b: Option<&ast::Exp>, hint: Option<&Type>) -> Typed {
         let condition = self.condition(condition);
-        let branch =
-            |c: &mut Self, e: &ast::Exp, hint: Option<&Type>| c.conditional(|c| c.scoped(&Place::Branch, e.span, |c| c.infer(e, hint)));
+        let branch = |c: &mut Self, e: &ast::Exp, hint: Option<&Type>| {
+            let holds = condition.exp.clone();
+            c.assumed.push(if std::ptr::eq(e, a) { holds } else { op1(Op::Not, holds) });
+            let found = c.conditional(|c| c.scoped(&Place::Branch, e.span, |c| c.infer(e, hint)));
+            c.assumed.pop();
+            found
+        };
         let Some(b) = b else {
             let found = branch(self, a, hint);
             return Typed { exp: guard(condition.exp, found.exp), ty: found.ty };

@@ -156,6 +156,8 @@ struct Checker<'a> {
     indices: Vec<IndexCell>,
     /// How many conditions stand around the current expression, within the definition.
     conditions: usize,
+    /// Conditions that are known to hold there.
+    assumed: Vec<Exp>,
     depth: usize,
     /// How often loops may still be checked again with a state of another type.
     trials: usize,
@@ -193,6 +195,7 @@ impl<'a> Checker<'a> {
             floating: vec![],
             indices: vec![],
             conditions: 0,
+            assumed: vec![],
             depth: 0,
             trials: states::MOST_TRIALS,
             defined_sizes: FxHashMap::default(),
@@ -386,6 +389,7 @@ impl<'a> Checker<'a> {
         let floating = std::mem::take(&mut self.floating);
         let indices = std::mem::take(&mut self.indices);
         let conditions = std::mem::take(&mut self.conditions);
+        let assumed = std::mem::take(&mut self.assumed);
         let defined_sizes = std::mem::take(&mut self.defined_sizes);
         let result = f(self);
         self.scope = scope;
@@ -393,6 +397,7 @@ impl<'a> Checker<'a> {
         self.floating = floating;
         self.indices = indices;
         self.conditions = conditions;
+        self.assumed = assumed;
         self.defined_sizes = defined_sizes;
         result
     }

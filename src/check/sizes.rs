@@ -187,6 +187,7 @@ impl<'a> Checker<'a> {
         messages::names(axis, &mut names);
         names.retain(|(name, _)| self.lookup(name).is_none() && !self.is_function_name(name));
         if !names.is_empty() {
+            let multiple = matches!(axis.kind, ExpKind::Binary(BinaryOp::Mul, ..)) && names.len() == 1;
             for (name, span) in names {
                 let around = |d: &&ast::Definition| d.span.source == span.source && d.span.start <= span.start && span.end <= d.span.end;
                 let definition = self.module.definitions.iter().find(around);
@@ -196,6 +197,8 @@ impl<'a> Checker<'a> {
                         .here("used as a size here")
                         .label(param.name.span, "the parameter")
                         .note("give the parameter the type `i64`; where an `i32` is needed, `i32(n)` is one"),
+                    None if multiple => Diagnostic::error(span, format!("unknown size `{name}`"))
+                        .note("not every size is such a multiple; name the axis (`x: [m]f64`) and compute with `m div 2`"),
                     None => Diagnostic::error(span, format!("unknown size `{name}`"))
                         .note("a size is bound by an axis of a parameter (`x: [n]f64`, or `x: [n + 1]f64`), or is an `i64` in scope"),
                 };

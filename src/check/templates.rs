@@ -373,6 +373,10 @@ impl<'a> Checker<'a> {
             })
         });
         self.applications.pop();
+        let found = match found.ty {
+            Some(ty) => Typed::new(self.in_doubt(found.exp, &ty, matched.doubts, span), ty),
+            None => found,
+        };
         if definition.span.is_of_library() { Typed { exp: found.exp.called_from(span), ty: found.ty } } else { found }
     }
 

@@ -412,6 +412,10 @@ impl Emitter<'_> {
                     (format!("!iv_has_int{bits}({last})"), Fault::NO_INTEGER, format!("iv_bits({last})"), bits.to_string(), site)
                 };
                 match op {
+                    Op::Agreed => {
+                        let first = self.names.at_level(&args[0], UNARY);
+                        (format!("{first} != {last}"), Fault::SIZES_DIFFER, first, last, site)
+                    }
                     Op::Pow => (format!("{last} < 0"), Fault::NEGATIVE_EXPONENT, last, "0".into(), site),
                     Op::ToI64 => no_integer(Scalar::I64),
                     Op::ToI32 if self.names.kernel.scalar_of(operand).is_float() => no_integer(Scalar::I32),

@@ -61,6 +61,8 @@ pub enum Op {
     // on integers, floored
     IDiv,
     IMod,
+    /// `agreed(a, b)`: `a`, which must be `b`. What a program takes sizes for is checked by it.
+    Agreed,
     // comparisons
     Eq,
     Ne,
@@ -222,12 +224,12 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| Op::ALL.iter().map(|op| rows:
 impl Op {
     /// In the order of the enumeration.
     #[rustfmt::skip]
-    pub const ALL: [Op; 54] = {
+    pub const ALL: [Op; 55] = {
         use Op::*;
         [
             Add, Sub, Mul, Neg, Abs, Sign, Min, Max, Pow, Div, Floor, Ceil, Round, Sqrt, Cbrt, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p,
             Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh, Tanh, Sigmoid, Erf, Erfc, Lgamma, Digamma, Polygamma, Hypot, IDiv, IMod,
-            Eq, Ne, Lt, Le, Gt, Ge, And, Or, Not, ToF64, ToF32, ToI64, ToI32,
+            Agreed, Eq, Ne, Lt, Le, Gt, Ge, And, Or, Not, ToF64, ToF32, ToI64, ToI32,
         ]
     };
 

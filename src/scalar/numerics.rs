@@ -67,6 +67,11 @@ pub fn int_mod(a: i64, b: i64) -> Result<i64, Fault> {
     if b == 0 { Err(Fault::DivisionByZero) } else { Ok(a.wrapping_sub(b.wrapping_mul(floor_div(a, b)))) }
 }
 
+/// `a`, which must be `b`.
+pub fn int_agreed(a: i64, b: i64) -> Result<i64, Fault> {
+    if a == b { Ok(a) } else { Err(Fault::SizesDiffer { found: a, wanted: b }) }
+}
+
 /// Rounds to the nearest float, drops the fraction for an integer.
 pub fn convert(lit: Lit, to: Scalar) -> Result<Lit, Fault> {
     Ok(match (to, lit) {

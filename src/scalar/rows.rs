@@ -125,6 +125,10 @@ pub(super) fn row(op: Op) -> Row {
             infix("mod", "mod", Product).case(TryInt2(numerics::int_mod), "iv_int{w}_mod({0}, {1})", |c| c.on([(-9.0, 9.0), (1.0, 5.0)]))
         }
 
+        Op::Agreed => {
+            function("agreed").case(TryInt2(numerics::int_agreed), "iv_int{w}_agreed({0}, {1})", |c| c.on([(3.0, 3.0), (3.0, 3.0)]))
+        }
+
         Op::Eq => infix("eq", "==", Comparison)
             .case(FloatTest(|x, y| x == y), "({0} == {1})", same)
             .case(IntTest(|x, y| x == y), "({0} == {1})", same)

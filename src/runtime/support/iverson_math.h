@@ -36,12 +36,13 @@ IV_FLOATS(double, )
 IV_FLOATS(float, f)
 
 /* div and mod are floored. The caller has seen to it that b is not zero; by -1 the smallest number wraps to itself.
-   pow: the caller has seen to it that k is not negative. */
+   pow: the caller has seen to it that k is not negative; agreed: that a is b. */
 #define IV_INTEGERS(T, U, p)                                                                                           \
     static inline T p##_sign(T x) { return (x > 0) - (x < 0); }                                                        \
     static inline T p##_abs(T x) { return x < 0 ? (T)(0 - (U)x) : x; }                                                 \
     static inline T p##_max(T x, T y) { return x >= y ? x : y; }                                                       \
     static inline T p##_min(T x, T y) { return x <= y ? x : y; }                                                       \
+    static inline T p##_agreed(T a, T b) { return (void)b, a; }                                                        \
     static inline T p##_div(T a, T b) {                                                                                \
         if (b == -1) return (T)(0 - (U)a);                                                                             \
         T q = a / b;                                                                                                   \
