@@ -41,10 +41,16 @@ fn copied(text: &str) -> i64 {
     compiled.copied_bytes()
 }
 
-fn report(text: &str) -> String {
+fn kernel(text: &str) -> loops::Kernel {
     let base = program(text);
     let f = base.find("f").unwrap();
-    loops::copies::report(&runtime::kernel(&prepare(&base, f, None), f, Options::default()))
+    runtime::kernel(&prepare(&base, f, None), f, Options::default())
+}
+fn report(text: &str) -> String {
+    loops::copies::report(&kernel(text))
+}
+fn shown(text: &str) -> String {
+    loops::print::print(&kernel(text))
 }
 
 #[test]
@@ -156,7 +162,16 @@ fn derivatives_change_arrays_where_they_are() {
     for (text, bytes) in programs {
         let text = format!("{text}\ndef f(x: [n]f64) -> [n]f64 = grad(g)(x)");
         assert_eq!(copied(&text), *bytes, "{text}\n{}", report(&text));
+        // A step keeps what it overwrites, not the array.
+        let loops = shown(&text);
+        assert!(loops.lines().filter(|line| line.trim().starts_with("slot")).all(|line| !line.contains('*')), "{loops}");
     }
+    // What the steps of an inner loop keep is written to its place among those of all.
+    let nested = "def g(A: [n, n]f64) -> f64 =
+                    let B = loop A = A for i in 1..n do loop A = A for j in 1..n do A with [i, j] = sin(A[i - 1, j]) * A[i, j - 1];
+                    sum i, j. B[i, j]
+                  def f(A: [n, n]f64) -> [n, n]f64 = grad(g)(A)";
+    assert_eq!(copied(nested), 2 * MATRIX, "{}", report(nested));
 }
 
 #[test]

@@ -83,6 +83,7 @@ impl Lowering<'_> {
                 let (no, ()) = self.branch(p, false, |l| l.change(b, var, place));
                 self.emit(Stmt::If(condition, yes, no));
             }
+            Exp::Update(array, _, value, _) if self.is_placed(value) => self.change(array, var, place),
             Exp::Update(array, keys, value, site) => {
                 let written = self.written_place(keys, *site, place);
                 let Dest::Array(View { buffer, .. }) = place else { panic!("lower: an update is of an array") };
@@ -180,10 +181,16 @@ impl Lowering<'_> {
                 let mut homes = vec![];
                 for (j, v) in bound.iter().enumerate() {
                     self.passed.remove(v);
-                    homes.push(match taken[j] {
-                        Some(k) => step.places[k].clone(),
-                        None => {
-                            let home = self.home(*v, Then::default());
+                    homes.push(match (taken[j], self.row_for(*v, value, rest, step)) {
+                        (Some(k), _) => step.places[k].clone(),
+                        (None, row) => {
+                            let home = match row {
+                                Some((k, keys, site)) => {
+                                    self.placed.insert(*v);
+                                    self.written_place(keys, site, &step.places[k])
+                                }
+                                None => self.home(*v, Then::default()),
+                            };
                             self.apart(|l| l.store(&init[j], &home));
                             home
                         }
@@ -198,6 +205,34 @@ impl Lowering<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Where `rest` does nothing with a variable but write it into a state that nothing needs besides: the state, and the keys
+    /// of the place, so that the variable's value can be built there.
+    fn row_for<'e>(&self, v: Var, value: &Exp, rest: &'e Exp, step: &Step) -> Option<(usize, &'e [Exp], Site)> {
+        let (mut bound, mut last): (Vec<Var>, &Exp) = (vec![], rest);
+        while let Exp::Let(vars, _, body) = last {
+            bound.extend(vars);
+            last = body;
+        }
+        let Exp::Tuple(parts) = last else { return None };
+        let (k, keys, site) = parts.iter().enumerate().find_map(|(k, part)| match part {
+            Exp::Update(array, keys, written, site) if **written == Exp::Var(v) => {
+                let current = (*step.current.get(k)?)?;
+                (**array == Exp::Var(current)).then_some((k, keys.as_slice(), *site))
+            }
+            _ => None,
+        })?;
+        let (Dest::Array(view), Some(current)) = (step.places.get(k)?, step.current[k]) else { return None };
+        let settled = !keys.iter().any(|key| bound.iter().any(|b| key.mentions(*b)));
+        let once = uses(rest, v) == 1 && uses(rest, current) == 1 && self.is_free(k, value, step);
+        let apart = !self.reads_buffer(rest, view.buffer, &[current]);
+        (settled && once && apart && !step.summed[k] && !matches!(self.vars.ty(v), Type::Scalar(_))).then_some((k, keys, site))
+    }
+
+    /// Whether a value was built in the very place that it is to be written to.
+    pub fn is_placed(&self, value: &Exp) -> bool {
+        matches!(value, Exp::Var(v) if self.placed.contains(v))
     }
 
     /// Binds variables to where their values are; those that took the place of a state are what it holds now.
@@ -235,6 +270,12 @@ impl Lowering<'_> {
             _ => false,
         }
     }
+}
+
+fn uses(e: &Exp, v: Var) -> usize {
+    let mut count = (*e == Exp::Var(v)) as usize;
+    e.for_each_child(&mut |child| count += uses(child, v));
+    count
 }
 
 fn condition(l: &Iteration) -> Option<&Exp> {

@@ -217,8 +217,9 @@ impl Lowering<'_> {
             ordered.push(waiting.remove(at));
         }
         // Where each needs the other, places and values are settled before anything is written.
-        let (crossing, beside): (Vec<usize>, Vec<usize>) =
-            waiting.into_iter().partition(|k| matches!(&parts[*k], Exp::Update(array, ..) if holds(*k, array)));
+        let (crossing, beside): (Vec<usize>, Vec<usize>) = waiting
+            .into_iter()
+            .partition(|k| matches!(&parts[*k], Exp::Update(array, _, value, _) if holds(*k, array) && !self.is_placed(value)));
         let mut next = vec![];
         for k in changed.iter().copied().filter(|k| beside.contains(k) || !(ordered.contains(k) || crossing.contains(k))) {
             next.push((self.beside(&parts[k]), places[k].clone()));

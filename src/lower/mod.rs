@@ -70,6 +70,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
         touched: vec![],
         computed: FxHashMap::default(),
         passed: FxHashSet::default(),
+        placed: FxHashSet::default(),
         block: vec![],
         chain: 0,
         chains: 0,
@@ -112,6 +113,8 @@ struct Lowering<'a> {
     computed: FxHashMap<*const Exp, Expr>,
     /// Variables that were added into the destination when they were bound (`deliver.rs`).
     passed: FxHashSet<Var>,
+    /// Variables that were built where a step writes them (`in_place.rs`).
+    placed: FxHashSet<Var>,
     /// The statements of the block being written.
     block: Vec<Stmt>,
     /// The chain of `let`s being lowered: bodies of `let`s continue it, everything else begins a new one.
