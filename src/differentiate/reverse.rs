@@ -76,6 +76,8 @@ pub struct LoopOf {
     pub index: Var,
     pub lo: Size,
     pub size: Size,
+    /// What else is another in each iteration.
+    pub states: Vec<Var>,
 }
 
 impl<'a> Reverse<'a> {
@@ -405,7 +407,7 @@ impl<'a> Reverse<'a> {
         let local = |s: &Size| {
             let mut vars = vec![];
             s.variables(&mut vars);
-            vars.iter().any(|w| place.contains_key(w) || within.is_some_and(|l| l.index == *w))
+            vars.iter().any(|w| place.contains_key(w) || within.is_some_and(|l| l.index == *w || l.states.contains(w)))
         };
         if !ty.shape().iter().any(local) {
             return Some((Exp::Var(v), ty));

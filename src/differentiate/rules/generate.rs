@@ -23,7 +23,8 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, i: Var, size: Size, body: Exp, 
     cx.facts.enter_for(i, &size);
     let inner = cx.scope(Scope::split(body), seeds);
     cx.facts = facts;
-    let mut crossed = cx.cross(&inner, Some(&LoopOf { index: i, lo: Size::default(), size: size.clone() }), &FxHashSet::default());
+    let within = LoopOf { index: i, lo: Size::default(), size: size.clone(), states: vec![] };
+    let mut crossed = cx.cross(&inner, Some(&within), &FxHashSet::default());
     let free: Vec<Var> = crossed.adjoints.keys().copied().collect();
     if !free.is_empty() {
         let back = sum(i, i64(0), size_exp(&size), crossed.way_back(&free));

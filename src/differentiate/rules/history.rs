@@ -85,7 +85,7 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
     cx.facts.enter_for(i, &size);
     let mut inner = cx.scope(Scope::split(body), seeds);
     cx.facts = facts;
-    let within = LoopOf { index: i, lo: Size::default(), size: size.clone() };
+    let within = LoopOf { index: i, lo: Size::default(), size: size.clone(), states: state.clone() };
     let terms = inner.results.split_off(state.len());
     if !terms.is_empty() {
         let saved = cx.cross(&inner, Some(&within), &FxHashSet::default()).saved;
@@ -98,7 +98,7 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
 
     // The forward part: the history carries what the way back needs of a step beside the state after it.
     let needs: Vec<(Var, Exp)> = crossed.saved.iter().map(|s| (s.outer, s.value.clone())).collect();
-    let for_terms = terms_take(cx, &crossed, &terms, i);
+    let for_terms = terms_take(cx, &crossed, &terms, &within);
     let mut types: Vec<Type> = needs.iter().map(|(outer, _)| cx.vars.ty(*outer).without_axes(1).expect("an axis of steps")).collect();
     types.extend(for_terms.shared.iter().map(|v| cx.vars.ty(*v).clone()));
     let named = needs.iter().map(|(outer, _)| *outer).chain(for_terms.shared.iter().copied()).collect();
@@ -202,8 +202,9 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
 }
 
 /// What the terms of sums take over from the steps: values whose size is the same in all steps.
-fn terms_take(cx: &Reverse, crossed: &Crossed, terms: &[Exp], i: Var) -> Taken {
-    let bound: FxHashSet<Var> = crossed.forward.iter().flat_map(|(vars, _)| vars.iter().copied()).chain([i]).collect();
+fn terms_take(cx: &Reverse, crossed: &Crossed, terms: &[Exp], within: &LoopOf) -> Taken {
+    let own = within.states.iter().copied().chain([within.index]);
+    let bound: FxHashSet<Var> = crossed.forward.iter().flat_map(|(vars, _)| vars.iter().copied()).chain(own).collect();
     let first: Vec<Exp> = crossed.results.iter().cloned().chain(crossed.saved.iter().map(|s| Exp::Var(s.inner))).collect();
     taken(cx.vars, &crossed.forward, &first, terms, &|v| {
         let mut sizes = vec![];

@@ -92,7 +92,7 @@ pub fn reverse(cx: &mut Reverse, steps: &Steps, adjoints: &[Option<Exp>]) -> Opt
         let name = cx.vars.name(*first).to_string();
         cx.vars.rename(*last, name);
     }
-    let within = LoopOf { index: i, lo: Size::default(), size: (*size).clone() };
+    let within = LoopOf { index: i, lo: Size::default(), size: (*size).clone(), states: state.to_vec() };
     let mut crossed = cx.try_cross(&inner, Some(&within), &FxHashSet::default())?;
     let free: Vec<(Var, Var)> = begun.into_iter().filter(|(v, begun)| crossed.adjoints.get(v) != Some(&Exp::Var(*begun))).collect();
     let mut of_states = vec![];

@@ -23,7 +23,7 @@ pub fn forward(cx: &mut Forward, vars: Vec<Var>, range: Range, body: Exp, out: &
 
 pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, range: Range, body: Exp, adjoints: Vec<Option<Exp>>) -> Vec<Statement> {
     let (lo, hi) = (exp_size(&range.lo).expect("a size"), exp_size(&range.hi).expect("a size"));
-    let within = LoopOf { index: range.index, lo: lo.clone(), size: hi.sub(&lo) };
+    let within = LoopOf { index: range.index, lo: lo.clone(), size: hi.sub(&lo), states: vec![] };
     let facts = cx.facts.clone();
     cx.facts.enter_range(&range);
     let mut inner = cx.scope(Scope::split(body), adjoints);
