@@ -36,16 +36,16 @@ impl Class {
 pub enum Kind {
     Var, Lit, Add, Sub, Mul, Div, Neg, Pow, Function, Function2, Index, Row, Slice, Kept, Gather, Singleton, For, Sum, Prod,
     Max, Min, ArgMax, ArgMin, Any, All, Guard, If, IfZero, Let, LetTuple, Tuple, Array, Call, Compare, Logic, Convert, DivMod,
-    Scale, History, Derivative,
+    Scale, History, Derivative, Loop, With, Map, Reduce, Scan, Bins, Scatter, Apply, LambdaDerivative,
 }
 
 impl Kind {
     #[rustfmt::skip]
-    pub const ALL: [Kind; 40] = {
+    pub const ALL: [Kind; 49] = {
         use Kind::*;
         [Var, Lit, Add, Sub, Mul, Div, Neg, Pow, Function, Function2, Index, Row, Slice, Kept, Gather, Singleton, For, Sum, Prod,
          Max, Min, ArgMax, ArgMin, Any, All, Guard, If, IfZero, Let, LetTuple, Tuple, Array, Call, Compare, Logic, Convert, DivMod,
-         Scale, History, Derivative]
+         Scale, History, Derivative, Loop, With, Map, Reduce, Scan, Bins, Scatter, Apply, LambdaDerivative]
     };
 }
 
@@ -55,14 +55,15 @@ pub fn producers(class: Class) -> &'static [Kind] {
     use Kind::*;
     match class {
         Class::Float => &[Var, Lit, Add, Sub, Mul, Div, Neg, Pow, Function, Function2, Index, Gather, Sum, Prod, Max, Min, Guard, If, IfZero,
-            Let, LetTuple, Call, Convert, Derivative],
-        Class::Int => &[Var, Lit, Add, Sub, Mul, Neg, Pow, Function, Function2, Sum, Prod, Max, Min, ArgMax, ArgMin, Guard, If, Let, Convert, DivMod],
+            Let, LetTuple, Call, Convert, Derivative, Loop, Reduce, Apply, LambdaDerivative],
+        Class::Int => &[Var, Lit, Add, Sub, Mul, Neg, Pow, Function, Function2, Sum, Prod, Max, Min, ArgMax, ArgMin, Guard, If, Let, Convert, DivMod, Reduce, Apply],
         Class::Place => &[Var, Lit, Sub, Function2, ArgMax, ArgMin, Gather, If, Let, DivMod],
-        Class::Bool => &[Var, Lit, Compare, Logic, Any, All, If, Let],
+        Class::Bool => &[Var, Lit, Compare, Logic, Any, All, If, Let, Reduce, Apply],
         Class::Vector => &[Var, For, Sum, Add, Sub, Neg, Scale, Guard, If, IfZero, Let, LetTuple, Row, Slice, Kept, Singleton, Array,
-            Call, History, Derivative],
-        Class::Matrix => &[Var, For, Sum, Add, Sub, Neg, Scale, Guard, If, IfZero, Let, LetTuple, Singleton, Array],
-        Class::Tuple => &[Var, Tuple, If, Let, LetTuple, For, Index, Sum, Add, Guard, Call, Derivative],
+            Call, History, Derivative, Loop, With, Map, Reduce, Scan, Bins, Scatter, Apply, LambdaDerivative],
+        Class::Matrix => &[Var, For, Sum, Add, Sub, Neg, Scale, Guard, If, IfZero, Let, LetTuple, Singleton, Array, With, Map, Scan, Bins,
+            Scatter],
+        Class::Tuple => &[Var, Tuple, If, Let, LetTuple, For, Index, Sum, Add, Guard, Call, Derivative, Loop, Map, Reduce, Scan, Apply],
     }
 }
 
@@ -105,6 +106,27 @@ pub fn slots(kind: Kind, class: Class) -> Vec<Class> {
         Kind::DivMod => vec![Int],
         Kind::Scale => vec![Float, own],
         Kind::History => vec![Float],
+        Kind::Loop if class == Class::Vector => vec![Vector, Place, Float],
+        Kind::Loop => vec![own, Float],
+        Kind::With if class == Class::Matrix => vec![Matrix, Place, Vector, Float],
+        Kind::With => vec![Vector, Place, Float],
+        // What a function gives comes first, then what it is applied to.
+        Kind::Map if class == Class::Matrix => vec![Vector, Matrix],
+        Kind::Map if class == Class::Tuple => vec![Tuple, Vector],
+        Kind::Map => vec![Float, Vector],
+        Kind::Reduce if class == Class::Vector => vec![Vector, Matrix],
+        Kind::Reduce if class == Class::Tuple => vec![Float, Tuple],
+        Kind::Reduce => vec![own, Vector],
+        Kind::Scan if class == Class::Matrix => vec![Vector, Matrix],
+        Kind::Scan if class == Class::Tuple => vec![Float, Tuple],
+        Kind::Scan => vec![Float, Vector],
+        Kind::Bins if class == Class::Matrix => vec![Vector, Int, Matrix],
+        Kind::Bins => vec![Float, Int, Vector],
+        Kind::Scatter if class == Class::Matrix => vec![Int, Matrix],
+        Kind::Scatter => vec![Int, Vector],
+        Kind::Apply => vec![own, Float, Vector],
+        Kind::LambdaDerivative if class == Class::Vector => vec![Float, Vector],
+        Kind::LambdaDerivative => vec![Float],
     }
 }
 

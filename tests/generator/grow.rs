@@ -56,10 +56,10 @@ pub fn grow(seed: u64, seen: &Matrix) -> Generated {
     Generated { definitions, width }
 }
 
-struct Grower<'a> {
-    random: Random,
+pub(super) struct Grower<'a> {
+    pub(super) random: Random,
     seen: &'a Matrix,
-    env: Vec<(String, Ty)>,
+    pub(super) env: Vec<(String, Ty)>,
     callable: Vec<String>,
     sizes: &'a [&'static str],
     /// How many more constructs there may be, roughly.
@@ -68,7 +68,7 @@ struct Grower<'a> {
 }
 
 /// `{}` in a pattern stands for the next part.
-fn node(kind: Kind, ty: &Ty, pattern: &str, parts: Vec<Tree>) -> Tree {
+pub(super) fn node(kind: Kind, ty: &Ty, pattern: &str, parts: Vec<Tree>) -> Tree {
     let mut pieces = vec![];
     let mut parts = parts.into_iter();
     for (k, text) in pattern.split("{}").enumerate() {
@@ -84,12 +84,12 @@ fn node(kind: Kind, ty: &Ty, pattern: &str, parts: Vec<Tree>) -> Tree {
 }
 
 impl Grower<'_> {
-    fn fresh(&mut self, stem: &str) -> String {
+    pub(super) fn fresh(&mut self, stem: &str) -> String {
         self.names += 1;
         format!("{stem}{}", self.names)
     }
 
-    fn dim(&mut self) -> Dim {
+    pub(super) fn dim(&mut self) -> Dim {
         let mut all = dims(self.sizes);
         if self.random.chance(20) {
             all.push(Dim::Plus1(self.sizes[0]));
@@ -98,7 +98,7 @@ impl Grower<'_> {
     }
 
     /// A tree of the type; `context` says whether its type reaches it from outside.
-    fn tree(&mut self, parent: Option<(Kind, Class)>, ty: &Ty, depth: usize, context: bool) -> Tree {
+    pub(super) fn tree(&mut self, parent: Option<(Kind, Class)>, ty: &Ty, depth: usize, context: bool) -> Tree {
         let class = Class::of(ty);
         if let Some((parent, of)) = parent {
             assert!(slots(parent, of).contains(&class), "{parent:?} has no part of class {class:?}");
@@ -478,6 +478,23 @@ impl Grower<'_> {
                 made(&pattern, vec![init, body])
             }
             Kind::Derivative => self.derivative(ty, d),
+            Kind::Loop => self.counted(ty, d),
+            Kind::With => {
+                let Ty::Floats(dims) = ty else { return None };
+                let (array, at) = (same!(), part!(Ty::Place(dims[0])));
+                match dims.as_slice() {
+                    [_] => made("{} with [{}] = {}", vec![array, at, part!(Ty::F64)]),
+                    [_, b] if self.random.chance(50) => {
+                        let other = part!(Ty::Place(*b));
+                        made("{} with [{}, {}] = {}", vec![array, at, other, part!(Ty::F64)])
+                    }
+                    [_, b] => made("{} with [{}] = {}", vec![array, at, part!(Ty::Floats(vec![*b]))]),
+                    _ => None,
+                }
+            }
+            Kind::Map | Kind::Reduce | Kind::Scan | Kind::Bins | Kind::Scatter | Kind::Apply | Kind::LambdaDerivative => {
+                self.functional(kind, ty, d)
+            }
         }
     }
 

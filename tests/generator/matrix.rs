@@ -4,11 +4,13 @@ use super::grammar::{Kind, allowed};
 use super::{Generated, Tree};
 use std::fmt::Write;
 
-pub struct Matrix([[usize; 40]; 40]);
+const KINDS: usize = Kind::ALL.len();
+
+pub struct Matrix([[usize; KINDS]; KINDS]);
 
 impl Matrix {
     pub fn new() -> Matrix {
-        Matrix([[0; 40]; 40])
+        Matrix([[0; KINDS]; KINDS])
     }
     pub fn count(&self, parent: Kind, child: Kind) -> usize {
         self.0[parent as usize][child as usize]

@@ -1,9 +1,11 @@
 //! Random well-typed programs, as text, from a typed grammar of every construct of the core language.
 //!
 //! `grammar.rs` says which constructs make a value of which class and what they are made of; `grow.rs` grows programs by
-//! it, preferring constructs that were seldom seen in their place; `shrink.rs` makes a failing program smaller;
+//! it, preferring constructs that were seldom seen in their place (`functional.rs`: loops, lambdas and combinators);
+//! `shrink.rs` makes a failing program smaller;
 //! `matrix.rs` counts which construct stood directly in which.
 
+mod functional;
 pub mod grammar;
 pub mod grow;
 pub mod matrix;
