@@ -19,6 +19,8 @@ use crate::syntax::ast::{self, Argument, ExpKind, Operator, Pattern, UnaryOp};
 pub struct Application {
     pub span: Span,
     pub text: String,
+    /// Of a template, whose body was checked by itself.
+    pub template: bool,
 }
 
 /// More bodies than any program needs: functions that double what they call grow without bound.
@@ -93,7 +95,7 @@ impl<'a> Checker<'a> {
             types.extend(found.ty.as_ref().map(|ty| format!("`{}`", self.describe(ty))));
             values.push((pattern, found, at));
         }
-        self.applications.push(Application { span: place, text: format!("applied here to {}", types.join(", ")) });
+        self.applications.push(Application { span: place, text: format!("applied here to {}", types.join(", ")), template: false });
         let found = self.in_context(closure.context.clone(), |c| {
             c.binding(values, span, |c| {
                 functions.into_iter().for_each(|(name, binding)| c.bind_name(&name, binding));

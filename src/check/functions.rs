@@ -210,7 +210,7 @@ impl<'a> Checker<'a> {
         }
         let types = params.iter().map(|t| self.read_type(t)).collect::<Option<Vec<Type>>>()?;
         let want = self.read_type(result)?;
-        let application = Application { span: written.span, text: "its parameters have these types".to_string() };
+        let application = Application { span: written.span, text: "its parameters have these types".to_string(), template: false };
         let given = self.trial(&f, types, span, application)?;
         if self.same_type(&given, &want) {
             return Some(f);

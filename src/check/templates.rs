@@ -285,7 +285,7 @@ impl<'a> Checker<'a> {
         let name = self.instance_name(&definition.name.text, &key.1);
         let spelled: Vec<String> = variables.iter().zip(&key.1).map(|(v, s)| format!("`{v}` = `{}`", s.name())).collect();
         let errors = self.error_count();
-        self.applications.push(Application { span, text: format!("called here with {}", spelled.join(", ")) });
+        self.applications.push(Application { span, text: format!("called here with {}", spelled.join(", ")), template: false });
         let types = at(&variables, &key.1);
         let id = self.header(k, name, types.clone());
         self.instances.insert(key, id);
@@ -353,7 +353,7 @@ impl<'a> Checker<'a> {
         }
         let patterns: Vec<Pattern> = places.iter().map(|k| Pattern::Name(definition.params[*k].name.clone())).collect();
         let values = patterns.iter().zip(matched.found).map(|(p, v)| (p, v, p.span())).collect();
-        self.applications.push(Application { span, text: format!("in this call of `{name}`") });
+        self.applications.push(Application { span, text: format!("in this call of `{name}`"), template: true });
         let found = self.in_context(context, |c| {
             c.binding(values, span, |c| {
                 for (k, f) in given {
@@ -435,9 +435,16 @@ impl<'a> Checker<'a> {
             }
             types.push(ty);
         }
+        // In the body of a template all that fits its types was tried already, and trying it in each call would double the
+        // work at each level.
+        let needed = param.variables.iter().any(|v| mentions(result, v) && !context.types.contains_key(*v))
+            || param.sizes.iter().any(|s| !bound.contains_key(s));
+        if self.applications.iter().any(|a| a.template) && !needed {
+            return Some(f);
+        }
         let shown: Vec<String> = types.iter().map(|t| format!("`{}`", self.describe(t))).collect();
         let text = format!("`{parameter}` is applied to {}", shown.join(", "));
-        let given = self.trial(&f, types, exp.span, Application { span: place, text })?;
+        let given = self.trial(&f, types, exp.span, Application { span: place, text, template: false })?;
         bind_variables(result, &given, param.variables, &mut context.types);
         for variable in param.variables.iter().filter(|v| mentions(result, v)) {
             context.types.entry(variable.to_string()).or_insert(Type::Scalar(USUAL[0]));
