@@ -52,6 +52,8 @@ pub fn pass_names() -> Vec<&'static str> {
 
 /// The pass before which operation bounds hold.
 pub const LAST_BOUNDED_PASS: &str = "fuse";
+/// The pass behind it.
+pub const FIRST_UNBOUNDED_PASS: &str = "expand_partials";
 
 /// Prepares one function for the interpreter's or the compiler's use: call-free and optimised. Stops after the pass
 /// `until`, if one is named.

@@ -180,7 +180,8 @@ impl Walk<'_, '_> {
                 Type::Scalar(first) => {
                     let mut kinds = vec![*first];
                     kinds.extend(args[1..].iter().filter_map(|a| self.type_of(a).scalar()));
-                    let tally = self.evaluate_all(scope, args).add(&Tally::one(op.cost(&kinds)));
+                    let class = if build::applies_partial(*op, args) { CostClass::Free } else { op.cost(&kinds) };
+                    let tally = self.evaluate_all(scope, args).add(&Tally::one(class));
                     added(self, tally)
                 }
                 Type::Array(..) | Type::Tuple(_) => {

@@ -40,6 +40,14 @@ impl Val {
             Val::Tuple(parts) => Value::Tuple(parts.into_iter().map(Val::into_value).collect()),
         }
     }
+    /// The number of scalars in it.
+    pub fn count(&self) -> u64 {
+        match self {
+            Val::Scalar(_) => 1,
+            Val::Array(array) => array.shape.iter().product::<usize>() as u64,
+            Val::Tuple(parts) => parts.iter().map(Val::count).sum(),
+        }
+    }
     pub fn lit(&self) -> Lit {
         match self {
             Val::Scalar(lit) => *lit,

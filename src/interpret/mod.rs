@@ -7,7 +7,7 @@
 //! never built (`deliver.rs`).
 //!
 //! The cost model: each executed operation on floats counts once, as its row says (`Op::cost`); a partial derivative
-//! is one call; a float added into a destination is one addition. Work on integers and truth values is free.
+//! is one call, with the product that applies it; a float added into a destination is one addition. Work on integers and truth values is free.
 //!
 //! `any` and `all` evaluate their body at every index, like the other binders.
 
@@ -76,11 +76,16 @@ const STACK_BYTES: usize = 1 << 28;
 
 /// The value of a function at arguments, and what it cost.
 pub fn call(program: &Program, id: FunctionId, args: &[Value]) -> Result<(Value, Counts), Failure> {
+    call_measured(program, id, args).map(|(value, counts, _)| (value, counts))
+}
+
+/// As `call`, with the number of elements that loops started from. Making them is free; their adjoints are not.
+pub fn call_measured(program: &Program, id: FunctionId, args: &[Value]) -> Result<(Value, Counts, u64), Failure> {
     let run = || {
         let mut interpreter = Interpreter::new(program);
         let args = args.iter().map(Val::from_value).collect();
         let value = interpreter.call(id, args, program.function(id).span)?;
-        Ok((value.into_value(), interpreter.counts))
+        Ok((value.into_value(), interpreter.counts, interpreter.started))
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, run).expect("a thread can be started");
@@ -95,6 +100,8 @@ struct Interpreter<'a> {
     env: Vec<Option<Val>>,
     buffers: Buffers,
     counts: Counts,
+    /// Elements of the first states of loops.
+    started: u64,
     /// The function that is running: the place of faults that have no other.
     function: Span,
     /// Types of the expressions that were asked for, by address.
@@ -114,6 +121,7 @@ impl<'a> Interpreter<'a> {
             env: vec![None; program.vars.count()],
             buffers: Buffers::default(),
             counts: Counts::default(),
+            started: 0,
             function: Span::default(),
             types: FxHashMap::default(),
             paths: FxHashMap::default(),
@@ -161,7 +169,12 @@ impl<'a> Interpreter<'a> {
                 [a, b] => match self.eval(a)? {
                     Val::Scalar(a) => {
                         let b = self.eval(b)?.lit();
-                        self.operate(*op, &[a, b], *site)?
+                        let counts = self.counts;
+                        let product = self.operate(*op, &[a, b], *site)?;
+                        if build::applies_partial(*op, args) {
+                            self.counts = counts;
+                        }
+                        product
                     }
                     first => {
                         assert_eq!(*op, Op::Add, "interpret: only `+` acts on arrays and tuples");
@@ -368,6 +381,7 @@ impl<'a> Interpreter<'a> {
 
     fn history(&mut self, h: &'a History) -> Outcome<Val> {
         let mut state = self.eval(&h.init)?;
+        self.started += state.count();
         let mut states = vec![state.clone()];
         for i in 0..self.size(&h.size) {
             let next = self.bound(&h.state, state, |me| me.at(h.index, i as i64, |me| me.eval(&h.body)))?;
@@ -379,6 +393,7 @@ impl<'a> Interpreter<'a> {
 
     fn iterate(&mut self, l: &'a Iteration) -> Outcome<Val> {
         let mut state = self.eval(&l.init)?;
+        self.started += state.count();
         let summed = summed(&self.program.vars, l);
         if summed.contains(&true) {
             return self.iterate_sums(l, state, &summed);

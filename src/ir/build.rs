@@ -84,6 +84,11 @@ pub fn tuple_type(mut parts: Vec<Type>) -> Type {
     if parts.len() == 1 { parts.pop().unwrap() } else { Type::tuple(parts) }
 }
 
+/// Whether a product applies a partial derivative: the two count as one call.
+pub fn applies_partial(op: Op, args: &[Exp]) -> bool {
+    op == Op::Mul && args.iter().any(|e| matches!(e, Exp::Partial(..)))
+}
+
 /// The expression in another type of number.
 pub fn convert(exp: Exp, from: Scalar, to: Scalar) -> Exp {
     match Op::conversion(to) {

@@ -353,6 +353,11 @@ impl Facts {
         let atoms: Vec<Atom> = size.terms().flat_map(|(m, _)| m.iter().cloned()).collect();
         for atom in atoms {
             let here = atom_size(&atom);
+            // Of periodic reads, `x[(i + 1) mod n]`, the period is a size.
+            let period = match &atom {
+                Atom::Mod(_, b) if self.is_positive(b) => Some((**b).clone()),
+                _ => None,
+            };
             let mut add = |fact: Size| {
                 if fact.as_constant().is_none() && !self.known.contains(&fact) {
                     self.push(fact.clone());
@@ -378,13 +383,19 @@ impl Facts {
                         add(here.scale(d).add(&Size::constant(d - 1)).sub(a));
                     }
                 }
-                Atom::Mod(_, b) => {
-                    if let Some(d) = b.as_constant().filter(|d| *d > 0) {
+                Atom::Mod(..) => {
+                    if let Some(period) = period {
                         add(here.clone());
-                        add(Size::constant(d - 1).sub(&here));
+                        add(period.sub(&Size::constant(1)).sub(&here));
                     }
                 }
             }
+        }
+    }
+    fn is_positive(&self, size: &Size) -> bool {
+        match size.as_constant() {
+            Some(c) => c > 0,
+            None => self.search(&size.sub(&Size::constant(1)), 2, &mut { EFFORT }),
         }
     }
 }

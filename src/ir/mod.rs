@@ -112,8 +112,9 @@ pub enum Exp {
     Lit(Lit),
     /// A scalar operation on scalars. `Op::Add` alone also acts on arrays and tuples of one type, part by part.
     Op(Op, Vec<Exp>, Site),
-    /// The partial derivative of a scalar operation by one argument, counted as one call. The operands are those
-    /// of `x`, `y` (its arguments) and `r` (its result) that the formula in `scalar.rs` uses, in this order.
+    /// The partial derivative of a scalar operation by one argument. It counts as one call, with the product that applies
+    /// it to a tangent or an adjoint. The operands are those of `x`, `y` (its arguments) and `r` (its result) that the
+    /// formula in `scalar.rs` uses, in this order.
     Partial(Op, usize, Vec<Exp>),
     /// `array[k, l]`: at least one index, at most one per axis.
     Index(Box<Exp>, Vec<Exp>, Site),

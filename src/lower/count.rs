@@ -1,6 +1,6 @@
 //! Counting builds: in front of each statement, what it executes by the cost model.
 //!
-//! An operation counts as its row says, a partial derivative is one call, and a float added into a place or local is one
+//! An operation counts as its row says, a partial derivative is one call with the product that applies it, and a float added into a place or local is one
 //! addition. Selects hide no operations in counting builds (`branch.rs`), so an expression's count is its operations'.
 
 use super::*;
@@ -32,7 +32,9 @@ fn expr(kernel: &Kernel, e: &Expr, counts: &mut Counts) {
     match e {
         Expr::Op(op, args) => {
             let kinds: Vec<Scalar> = args.iter().map(|a| kernel.scalar_of(a)).collect();
+            let applies_partial = *op == Op::Mul && args.iter().any(|a| matches!(a, Expr::Partial(..)));
             match op.cost(&kinds) {
+                _ if applies_partial => {}
                 CostClass::Free => {}
                 CostClass::Addition => counts.additions += 1,
                 CostClass::Multiplication => counts.multiplications += 1,

@@ -80,17 +80,22 @@ fn one_term(cx: &mut Context, exp: Exp) -> Rewrite {
     let Exp::Sum(range, body) = exp else { return Err(exp) };
     let Exp::Guard(p, e) = *body else { return Err(Exp::Sum(range, body)) };
     let mut rest = conjuncts(&p);
-    let found = rest.iter().enumerate().find_map(|(k, c)| solve(cx, c, range.index).map(|value| (k, value)));
+    // A value that can fail is computed only where the range has an index, and behind the conditions in front of it.
+    let usable = |k: usize, value: &Exp| k == 0 || total(cx, value);
+    let found = rest.iter().enumerate().find_map(|(k, c)| Some((k, solve(cx, c, range.index).filter(|value| usable(k, value))?)));
     let Some((k, value)) = found else { return Err(Exp::Sum(range, Box::new(guard(*p, *e)))) };
     rest.remove(k);
     let Range { index: i, lo, hi } = *range;
     // The value stands in the conditions too, so it must be cheap to repeat. The others may fail outside the range.
+    let some = op2(Op::Lt, lo.clone(), hi.clone());
+    let runs = total(cx, &value) || cx.facts.decide(cx.vars, &some) == Some(true);
     let within = op2(Op::And, op2(Op::Le, lo, value.clone()), op2(Op::Lt, value.clone(), hi));
     let body = match conjunction(rest) {
         Some(p) => guard(p, *e),
         None => *e,
     };
-    Ok(guard(within, put_in(cx, i, value, body)))
+    let term = guard(within, put_in(cx, i, value, body));
+    Ok(if runs { term } else { guard(some, term) })
 }
 
 /// The one index for which an equation holds.
@@ -98,11 +103,10 @@ fn solve(cx: &Context, condition: &Exp, i: Var) -> Option<Exp> {
     let Exp::Op(Op::Eq, sides, _) = condition else { return None };
     if let (Some(a), Some(b)) = (exp_size(&sides[0]), exp_size(&sides[1])) {
         let (sign, rest) = linear(&a.sub(&b), i)?;
-        return Some(size_exp(&rest.scale(-sign))).filter(|e| total(cx, e));
+        return Some(size_exp(&rest.scale(-sign)));
     }
     match sides.as_slice() {
-        // The value is computed although the range may be empty.
-        [Exp::Var(v), e] | [e, Exp::Var(v)] if *v == i && !e.mentions(i) => (cheap(cx, e) && total(cx, e)).then(|| e.clone()),
+        [Exp::Var(v), e] | [e, Exp::Var(v)] if *v == i && !e.mentions(i) => cheap(cx, e).then(|| e.clone()),
         _ => None,
     }
 }

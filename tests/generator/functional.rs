@@ -49,8 +49,7 @@ impl Grower<'_> {
                 let (first, second) = (self.fresh("v"), self.fresh("v"));
                 let names = [(first.as_str(), Ty::F64), (second.as_str(), Ty::F64), (index.as_str(), Ty::Place(steps))];
                 let (a, b) = (self.under(here, &Ty::F64, d, &names), self.under(here, &Ty::F64, d, &names));
-                let pattern =
-                    format!("loop ({first}, {second}) = {{}} for {index} in 0..{} do (sin({{}}), cos({{}}))", steps.text());
+                let pattern = format!("loop ({first}, {second}) = {{}} for {index} in 0..{} do (sin({{}}), cos({{}}))", steps.text());
                 Some(node(Kind::Loop, ty, &pattern, vec![init, a, b]))
             }
             _ => None,
@@ -71,8 +70,11 @@ impl Grower<'_> {
                     Some(node(kind, ty, &format!("reduce({op}, {{}}, {{}})"), body.into_iter().chain([ne, xs]).collect()))
                 }
                 Ty::I64 | Ty::Bool => {
-                    let ops: &[(&str, &str)] =
-                        if *ty == Ty::Bool { &[("(and)", "true"), ("(or)", "false")] } else { &[("(+)", "0"), ("max", "-5"), ("min", "7")] };
+                    let ops: &[(&str, &str)] = if *ty == Ty::Bool {
+                        &[("(and)", "true"), ("(or)", "false")]
+                    } else {
+                        &[("(+)", "0"), ("max", "-5"), ("min", "7")]
+                    };
                     let (op, ne) = *self.random.pick(ops);
                     let (element, dim) = (self.fresh("v"), self.dim());
                     let body = self.under(here, ty, d, &[(&element, Ty::F64)]);
@@ -178,7 +180,8 @@ impl Grower<'_> {
                     .collect();
                 match self.random.below(5) {
                     0 => {
-                        let (name, pattern) = *self.random.pick(&[("sin", "map(sin, {})"), ("-", "map((-), {}, {})"), ("max", "map(max, {}, {})")]);
+                        let (name, pattern) =
+                            *self.random.pick(&[("sin", "map(sin, {})"), ("-", "map((-), {}, {})"), ("max", "map(max, {}, {})")]);
                         let count = if name == "sin" { 1 } else { 2 };
                         let parts = (0..count).map(|_| self.tree(Some(here), ty, d, false)).collect();
                         Some(node(kind, ty, pattern, parts))

@@ -80,10 +80,12 @@ impl Stages {
         let stage = self.all.last().expect("the pipeline has a pass");
         (&stage.program, stage.id)
     }
-    /// The stage up to which bounds on operations hold.
+    /// The stage up to which bounds on operations hold: passes settle again behind those that they do not hold for.
     pub fn bounded(&self) -> (&Program, FunctionId) {
-        let stage = self.all.iter().rfind(|s| s.passes.iter().any(|p| p == pipeline::LAST_BOUNDED_PASS));
-        stage.map_or_else(|| self.last(), |s| (&s.program, s.id))
+        let runs = |s: &Stage, pass: &str| s.passes.iter().any(|p| p == pass);
+        let after = self.all.iter().position(|s| runs(s, pipeline::FIRST_UNBOUNDED_PASS)).expect("every pass runs");
+        let stage = if self.all[after].passes[0] == pipeline::FIRST_UNBOUNDED_PASS { after - 1 } else { after };
+        (&self.all[stage].program, self.all[stage].id)
     }
 
     /// The value of a call, the same at every stage and from compiled code, or why it fails. A stage may fail only if

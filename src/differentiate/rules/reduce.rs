@@ -2,8 +2,8 @@
 //!
 //! With `before[i] = r[0] ⋯ r[i-1]` and `after[i] = r[n-i] ⋯ r[n-1]`, both running products:
 //! forward:  ẏ = sum i. ṙ[i] * (before[i] * after[n-1-i])
-//! reverse:  r̄ += for i. ȳ * (before[i] * after[n-1-i])
-//! exact with zeros among the factors, and differentiable again.
+//! reverse:  r̄ += for i. before[i] * after[n-1-i], where `after` starts from ȳ instead of 1
+//! exact with zeros among the factors, and differentiable again. A product then costs three times its multiplications.
 //!
 //! y = max i. r[i], with k the place of the first largest element:
 //! forward:  ẏ = ṙ[k]
@@ -25,7 +25,9 @@ pub fn forward(cx: &mut Forward, y: Var, kind: Reduction, range: Range, body: Ex
     };
     match kind {
         Reduction::Prod => {
-            let (before, after) = running_products(cx.vars, elements, &size, out);
+            let one = float(element_scalar(cx.vars, elements), 1.0);
+            let (before, after) = (Products::before(elements, &size), Products::after(elements, &size));
+            let (before, after) = (before.running(cx.vars, one.clone(), out), after.running(cx.vars, one, out));
             out.push((vec![y], index(before, vec![size_exp(&size)], Site::default())));
             let i = cx.vars.fresh(cx.vars.name(range.index).to_string(), Type::I64);
             let term = mul(index(elements_tan, vec![Exp::Var(i)], Site::default()), others(before, after, i, &size));
@@ -45,10 +47,14 @@ pub fn reverse(cx: &mut Reverse, y: Var, kind: Reduction, range: Range, body: Ex
     let mut forward = vec![];
     match kind {
         Reduction::Prod => {
-            let (before, after) = running_products(cx.vars, elements, &size, &mut forward);
+            let one = float(element_scalar(cx.vars, elements), 1.0);
+            let before = Products::before(elements, &size).running(cx.vars, one, &mut forward);
             forward.push((vec![y], index(before, vec![size_exp(&size)], Site::default())));
+            let mut backward = vec![];
+            let after = Products::after(elements, &size).running(cx.vars, y_adj, &mut backward);
+            backward.into_iter().for_each(|(vars, exp)| cx.emit(vars, exp));
             let i = cx.vars.fresh(cx.vars.name(range.index).to_string(), Type::I64);
-            let contribution = for_(i, size.clone(), mul(y_adj, others(before, after, i, &size)));
+            let contribution = for_(i, size.clone(), others(before, after, i, &size));
             cx.contribute(&Exp::Var(elements), contribution);
         }
         Reduction::Max | Reduction::Min => {
@@ -87,24 +93,43 @@ fn some(size: &Size) -> Exp {
     }
 }
 
-fn running_products(vars: &mut Vars, elements: Var, size: &Size, out: &mut Vec<Statement>) -> (Var, Var) {
-    let scalar = element_scalar(vars, elements);
-    let mut running = |name: &str, key: &dyn Fn(Var) -> Exp| {
-        let (p, i) = (vars.fresh("p", Type::Scalar(scalar)), vars.fresh("i", Type::I64));
-        let body = mul(p, index(elements, vec![key(i)], Site::default()));
-        let h = History { state: vec![p], init: float(scalar, 1.0), index: i, size: size.clone(), body };
-        let all = vars.fresh(name, Type::Array(vec![size.add(&Size::constant(1))], scalar));
-        out.push((vec![all], Exp::History(Box::new(h))));
-        all
-    };
-    let last = |i: Var| size_exp(&size.sub(&Size::constant(1)).sub(&Size::var(i)));
-    (running("before", &|i| Exp::Var(i)), running("after", &last))
+/// The products of the first elements, or of the last ones.
+struct Products<'a> {
+    name: &'static str,
+    elements: Var,
+    size: &'a Size,
+    backwards: bool,
 }
 
-/// The product of all elements but the one at `i`.
+impl<'a> Products<'a> {
+    fn before(elements: Var, size: &'a Size) -> Products<'a> {
+        Products { name: "before", elements, size, backwards: false }
+    }
+    fn after(elements: Var, size: &'a Size) -> Products<'a> {
+        Products { name: "after", elements, size, backwards: true }
+    }
+
+    /// Binds all of them, the first being `start`.
+    fn running(self, vars: &mut Vars, start: Exp, out: &mut Vec<Statement>) -> Var {
+        let scalar = element_scalar(vars, self.elements);
+        let (p, i) = (vars.fresh("p", Type::Scalar(scalar)), vars.fresh("i", Type::I64));
+        let key = if self.backwards { last(self.size, i) } else { Exp::Var(i) };
+        let body = mul(p, index(self.elements, vec![key], Site::default()));
+        let all = vars.fresh(self.name, Type::Array(vec![self.size.add(&Size::constant(1))], scalar));
+        let h = History { state: vec![p], init: start, index: i, size: self.size.clone(), body };
+        out.push((vec![all], Exp::History(Box::new(h))));
+        all
+    }
+}
+
+/// The place `i` counted from the end.
+fn last(size: &Size, i: Var) -> Exp {
+    size_exp(&size.sub(&Size::constant(1)).sub(&Size::var(i)))
+}
+
+/// The product of all elements but the one at `i`, times what the running products start from.
 fn others(before: Var, after: Var, i: Var, size: &Size) -> Exp {
-    let behind = size_exp(&size.sub(&Size::constant(1)).sub(&Size::var(i)));
-    mul(index(before, vec![Exp::Var(i)], Site::default()), index(after, vec![behind], Site::default()))
+    mul(index(before, vec![Exp::Var(i)], Site::default()), index(after, vec![last(size, i)], Site::default()))
 }
 
 /// Finds the place of the extremum, binds `y` by reading there, and gives the place.

@@ -296,7 +296,7 @@ pub fn total_with(vars: &Vars, facts: &Facts, exp: &Exp) -> bool {
         Exp::Singleton(places, value, _) => {
             places.iter().all(|(k, s)| facts.in_range(k, s) && total_with(vars, facts, k)) && total_with(vars, facts, value)
         }
-        Exp::Op(op, args, _) => !may_fail(vars, *op, args) && args.iter().all(|a| total_with(vars, facts, a)),
+        Exp::Op(op, args, _) => !may_fail(vars, facts, *op, args) && args.iter().all(|a| total_with(vars, facts, a)),
         Exp::Update(array, keys, value, _) => {
             let ty = type_of_exp(vars, array);
             keys.iter().zip(ty.shape()).all(|(k, s)| facts.in_range(k, s))

@@ -5,7 +5,9 @@ use super::super::{Context, Rewrite};
 use super::arrays::total;
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
+use crate::ir::facts::Facts;
 use crate::ir::*;
+use rustc_hash::FxHashSet;
 
 pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
     match exp {
@@ -25,9 +27,40 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
         Exp::Let(vars, value, body) => match *body {
             // Under the guard the value is not evaluated in vain.
             Exp::Guard(p, e) if !p.mentions_any(&vars) => Ok(guard(*p, let_(vars, *value, *e))),
-            body => Err(Exp::Let(vars, value, Box::new(body))),
+            body => match *value {
+                Exp::Guard(p, e) if vanishes(&body, &mut vars.iter().copied().collect()) => Ok(guard(*p, let_(vars, *e, body))),
+                value => Err(let_(vars, value, body)),
+            },
         },
         exp => Err(exp),
+    }
+}
+
+/// Whether an expression is zero where these variables are.
+fn vanishes(exp: &Exp, zeros: &mut FxHashSet<Var>) -> bool {
+    match exp {
+        Exp::Var(v) => zeros.contains(v),
+        Exp::Index(e, _, _) | Exp::Singleton(_, e, _) | Exp::Guard(_, e) | Exp::For(_, _, e) | Exp::Sum(_, e) => vanishes(e, zeros),
+        Exp::Tuple(parts) => parts.iter().all(|e| vanishes(e, zeros)),
+        Exp::If(_, a, b) => vanishes(a, zeros) && vanishes(b, zeros),
+        Exp::Op(Op::Mul, args, _) => args.iter().any(|e| vanishes(e, zeros)),
+        Exp::Op(Op::Div | Op::Neg, args, _) => vanishes(&args[0], zeros),
+        Exp::Op(Op::Add | Op::Sub, args, _) => args.iter().all(|e| vanishes(e, zeros)),
+        Exp::Let(vars, value, body) => {
+            if vanishes(value, zeros) {
+                zeros.extend(vars);
+            }
+            vanishes(body, zeros)
+        }
+        Exp::Lit(_) => is_zero(exp),
+        Exp::Op(..)
+        | Exp::Partial(..)
+        | Exp::Reduce(..)
+        | Exp::History(_)
+        | Exp::Loop(_)
+        | Exp::Update(..)
+        | Exp::Array(_)
+        | Exp::Call(..) => false,
     }
 }
 
@@ -77,21 +110,25 @@ pub fn conjunction(parts: Vec<Exp>) -> Option<Exp> {
     parts.into_iter().reduce(|a, b| op2(Op::And, a, b))
 }
 
-/// Whether a condition can be evaluated anywhere: no reads, no division.
+/// Whether a condition can be evaluated anywhere here: no reads, no division by what may be zero.
 pub fn never_fails(cx: &Context, p: &Exp) -> bool {
     match p {
         Exp::Var(_) | Exp::Lit(_) => true,
-        Exp::Op(op, args, _) => !may_fail(cx.vars, *op, args) && args.iter().all(|a| never_fails(cx, a)),
+        Exp::Op(op, args, _) => !may_fail(cx.vars, &cx.facts, *op, args) && args.iter().all(|a| never_fails(cx, a)),
         Exp::If(p, a, b) => never_fails(cx, p) && never_fails(cx, a) && never_fails(cx, b),
         _ => false,
     }
 }
 
-/// Whether an operation fails on some operands. `+` on arrays does not; division does not by a constant other than zero.
-pub fn may_fail(vars: &Vars, op: Op, args: &[Exp]) -> bool {
+/// Whether an operation fails on some operands. `+` on arrays does not; division does not by what is known to be positive.
+pub fn may_fail(vars: &Vars, facts: &Facts, op: Op, args: &[Exp]) -> bool {
     let kinds: Vec<Scalar> = args.iter().filter_map(|a| type_of_exp(vars, a).scalar()).collect();
-    let divides_by_constant = matches!(op, Op::IDiv | Op::IMod) && matches!(args[1], Exp::Lit(c) if c.as_integer() != Some(0));
-    kinds.len() == args.len() && op.can_fail(&kinds) && !divides_by_constant
+    let divides = || match (op, args) {
+        (Op::IDiv | Op::IMod, [_, Exp::Lit(c)]) => c.as_integer() != Some(0),
+        (Op::IDiv | Op::IMod, [_, by]) => exp_size(by).is_some_and(|by| facts.prove_nonneg(&by.sub(&Size::constant(1)))),
+        _ => false,
+    };
+    kinds.len() == args.len() && op.can_fail(&kinds) && !divides()
 }
 
 fn product(cx: &mut Context, op: Op, args: Vec<Exp>, site: Site) -> Rewrite {
