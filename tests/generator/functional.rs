@@ -9,7 +9,7 @@ use super::{Dim, Tree, Ty};
 
 impl Grower<'_> {
     /// A tree in which these names stand for values.
-    fn under(&mut self, here: (Kind, Class), ty: &Ty, d: usize, names: &[(&str, Ty)]) -> Tree {
+    pub(super) fn under(&mut self, here: (Kind, Class), ty: &Ty, d: usize, names: &[(&str, Ty)]) -> Tree {
         self.env.extend(names.iter().map(|(name, ty)| (name.to_string(), ty.clone())));
         let tree = self.tree(Some(here), ty, d, false);
         self.env.truncate(self.env.len() - names.len());
@@ -22,13 +22,14 @@ impl Grower<'_> {
         let init = self.tree(Some(here), ty, d, false);
         let (state, index, steps) = (self.fresh("v"), self.fresh("i"), self.dim());
         let inner = |index: &str| (index.to_string(), Ty::Place(steps));
-        let head = format!("loop {state} = {{}} for {index} in 0..{} do", steps.text());
+        let note = if self.random.chance(30) { *self.random.pick(&["#[checkpoint(every = 2)] ", "#[stripmine(2)] "]) } else { "" };
+        let head = format!("{note}loop {state} = {{}} for {index} in 0..{} do", steps.text());
         match ty {
             Ty::F64 if self.random.chance(30) => {
                 let (count, last) = (self.fresh("v"), self.fresh("v"));
                 let body = self.under(here, ty, d, &[(&state, Ty::F64), (&count, Ty::I64)]);
                 let pattern = format!(
-                    "let ({last}, _) = (loop ({state}, {count}) = ({{}}, 0) while {count} < 3 do (sin({{}}), {count} + 1)); {last}"
+                    "let ({last}, _) = (#[bound(4)] loop ({state}, {count}) = ({{}}, 0) while {count} < 3 do (sin({{}}), {count} + 1)); {last}"
                 );
                 Some(node(Kind::Loop, ty, &pattern, vec![init, body]))
             }

@@ -495,6 +495,7 @@ impl Grower<'_> {
             Kind::Map | Kind::Reduce | Kind::Scan | Kind::Bins | Kind::Scatter | Kind::Apply | Kind::LambdaDerivative => {
                 self.functional(kind, ty, d)
             }
+            Kind::Record | Kind::Summed | Kind::Filter => self.structured(kind, ty, d),
         }
     }
 

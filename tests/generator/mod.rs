@@ -1,7 +1,8 @@
 //! Random well-typed programs, as text, from a typed grammar of every construct of the core language.
 //!
 //! `grammar.rs` says which constructs make a value of which class and what they are made of; `grow.rs` grows programs by
-//! it, preferring constructs that were seldom seen in their place (`functional.rs`: loops, lambdas and combinators);
+//! it, preferring constructs that were seldom seen in their place (`functional.rs`: loops, lambdas and combinators;
+//! `structured.rs`: records, loops with summed results, sizes that depend on data);
 //! `shrink.rs` makes a failing program smaller;
 //! `matrix.rs` counts which construct stood directly in which.
 
@@ -10,6 +11,7 @@ pub mod grammar;
 pub mod grow;
 pub mod matrix;
 pub mod shrink;
+mod structured;
 
 use grammar::Kind;
 use std::fmt::Write;
@@ -158,6 +160,9 @@ impl Generated {
     /// With more definitions behind, which are in `f64` as the others are before they are narrowed.
     pub fn text_with(&self, more: &str) -> String {
         let mut out = String::new();
+        if self.definitions.iter().any(|d| d.body.text().contains("kept(")) {
+            out += structured::KEPT;
+        }
         for (k, d) in self.definitions.iter().enumerate() {
             let main = k + 1 == self.definitions.len();
             let params: Vec<String> =

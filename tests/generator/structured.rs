@@ -1,0 +1,85 @@
+//! Growing records, loops with summed results, and arrays whose size depends on data.
+
+use super::grammar::{Class, Kind};
+use super::grow::{Grower, node};
+use super::{Tree, Ty};
+
+/// The positive elements, in front of the programs that use it.
+pub const KEPT: &str = "def kept(u: [p]f64) -> [?c]f64 =
+  let place = for i in 0..p. sum j in 0..i. [u[j] > 0.0] * 1;
+  let c = sum i. [u[i] > 0.0] * 1;
+  (sum i. [u[i] > 0.0] * {place[i] -> u[i]} : [c]f64)
+";
+
+impl Grower<'_> {
+    pub(super) fn structured(&mut self, kind: Kind, ty: &Ty, d: usize) -> Option<Tree> {
+        let here = (kind, Class::of(ty));
+        match kind {
+            Kind::Record => self.record(here, ty, d),
+            Kind::Summed => self.summed(here, ty, d),
+            Kind::Filter => {
+                let dim = self.dim();
+                let (kept, index) = (self.fresh("v"), self.fresh("i"));
+                let from = self.tree(Some(here), &Ty::Floats(vec![dim]), d, false);
+                let factor = self.under(here, &Ty::F64, d, &[(&index, Ty::I64)]);
+                Some(node(kind, ty, &format!("let {kept} = kept({{}}); sum {index}. {kept}[{index}] * {{}}"), vec![from, factor]))
+            }
+            _ => None,
+        }
+    }
+
+    /// A field of a record: of a written one, of a sum or a loop of records, of an array of records.
+    fn record(&mut self, here: (Kind, Class), ty: &Ty, d: usize) -> Option<Tree> {
+        let (kind, r) = (here.0, self.fresh("v"));
+        let grow = |me: &mut Self, ty: &Ty| me.tree(Some(here), ty, d, false);
+        let dim = self.dim();
+        match ty {
+            Ty::F64 if self.random.chance(40) => {
+                let index = self.fresh("i");
+                let names = [(index.as_str(), Ty::Place(dim))];
+                let (a, b) = (self.under(here, &Ty::F64, d, &names), self.under(here, &Ty::F64, d, &names));
+                let pattern = format!("let {r} = (sum {index} in 0..{}. {{a: {{}}, b: {{}}}}); {r}.a - {r}.b", dim.text());
+                Some(node(kind, ty, &pattern, vec![a, b]))
+            }
+            Ty::F64 if self.random.chance(40) => {
+                let (state, index) = (self.fresh("v"), self.fresh("i"));
+                let (a, b) = (grow(self, &Ty::F64), grow(self, &Ty::F64));
+                let step = self.under(here, &Ty::F64, d, &[(&index, Ty::Place(dim))]);
+                let pattern = format!(
+                    "let {r} = (loop {state} = {{a: {{}}, b: {{}}}} for {index} in 0..{} do {{a: {state}.b, b: sin({state}.a * {{}})}}); {r}.a",
+                    dim.text()
+                );
+                Some(node(kind, ty, &pattern, vec![a, b, step]))
+            }
+            Ty::Floats(dims) if dims.len() == 1 && self.random.chance(60) => {
+                let index = self.fresh("i");
+                let names = [(index.as_str(), Ty::Place(dims[0]))];
+                let (a, b) = (self.under(here, &Ty::F64, d, &names), self.under(here, &Ty::F64, d, &names));
+                let pattern = format!("let {r} = (for {index} in 0..{}. {{a: {{}}, b: {{}}}}); {r}.a + {r}.b", dims[0].text());
+                Some(node(kind, ty, &pattern, vec![a, b]))
+            }
+            _ => {
+                let other = if self.random.chance(50) { Ty::F64 } else { Ty::Floats(vec![dim]) };
+                let (a, b) = (grow(self, ty), grow(self, &other));
+                Some(node(kind, ty, &format!("let {r} = {{b: {{}}, a: {{}}}}; {r}.a"), vec![b, a]))
+            }
+        }
+    }
+
+    /// `loop (v, sum w) = … for i in 0..n do (…, …)`
+    fn summed(&mut self, here: (Kind, Class), ty: &Ty, d: usize) -> Option<Tree> {
+        let (state, total, last, index) = (self.fresh("v"), self.fresh("v"), self.fresh("v"), self.fresh("i"));
+        let steps = self.dim();
+        let init = self.tree(Some(here), &Ty::F64, d, false);
+        let start = self.tree(Some(here), ty, d, false);
+        let names = [(state.as_str(), Ty::F64), (index.as_str(), Ty::Place(steps))];
+        let step = self.under(here, &Ty::F64, d, &names);
+        let term = self.under(here, ty, d, &names);
+        let result = if *ty == Ty::F64 { format!("{last} + {total}") } else { total.clone() };
+        let pattern = format!(
+            "let ({last}, {total}) = (loop ({state}, sum {total}) = ({{}}, {{}}) for {index} in 0..{} do (sin({{}}), {{}})); {result}",
+            steps.text()
+        );
+        Some(node(here.0, ty, &pattern, vec![init, start, step, term]))
+    }
+}
