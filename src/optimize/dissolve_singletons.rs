@@ -5,6 +5,7 @@
 //! | `sum i. {i -> e}` | `for i. e` |
 //! | `sum i. {i + c -> e(i)}` | `for t. [a <= t - c and t - c < b] * e(t - c)` |
 //! | `sum i. {c -> e}` | `{c -> sum i. e}` |
+//! | `sum i. ({(c, i) -> e}, {i -> f})` | `let (a, b) = for i. (e, f); ({c -> a}, b)` |
 //! | `sum i. for t. e` | `for t. sum i. e` |
 //!
 //! Keys that are data stay: such a sum adds into its destination. A key that is not known to be in range stays as
@@ -54,13 +55,28 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
         Around::Guard(p) => costs_nothing(cx.vars, p),
     });
     let core = if free { core } else { one_place(cx, range.index, core) };
-    let way = choose(cx, &outside, &range, &bound, free, &core);
+    let guarded = around.iter().any(|a| matches!(a, Around::Guard(_)));
+    let scope = Scope { facts: &outside, range: &range, bound: &bound, free, guarded };
+    let way = choose(cx, &scope, &core);
     cx.facts.reset(mark);
+    let some = op2(Op::Lt, range.lo.clone(), range.hi.clone());
+    let runs = cx.facts.decide(cx.vars, &some) == Some(true);
+    // Keys that were checked where they were read are known to be in range where the sum has a term.
+    let under = |places: &[(Exp, Size)], e: Exp| if runs || scope.all_known(places) { e } else { guard(some.clone(), e) };
     match way {
-        Some(Way::Generate(position)) => Ok(generate(cx, *range, around, core, position)),
+        Some(Way::Generate(position)) => {
+            let Exp::Singleton(mut places, value, site) = core else { unreachable!("chosen for singletons") };
+            let behind = places.split_off(position + 1);
+            let (key, axis) = places.pop().expect("the key that is solved");
+            let inner = wrap(around, singleton(behind, *value, site));
+            let row = generated(cx, (*range).clone(), key, axis, inner);
+            Ok(under(&places, singleton(places.clone(), row, site)))
+        }
+        Some(Way::GenerateAll(positions)) => Ok(generate_all(cx, (*range).clone(), around, core, positions, &under)),
         Some(Way::Pull) => {
             let Exp::Singleton(places, value, site) = core else { unreachable!() };
-            Ok(singleton(places, Exp::Sum(range, Box::new(wrap(around, *value))), site))
+            let total = Exp::Sum(range.clone(), Box::new(wrap(around, *value)));
+            Ok(under(&places, singleton(places.clone(), total, site)))
         }
         Some(Way::Interchange) => {
             let Exp::For(t, size, e) = core else { unreachable!() };
@@ -95,28 +111,53 @@ fn one_place(cx: &mut Context, i: Var, core: Exp) -> Exp {
 enum Way {
     /// The key at this position is solved for the index; the keys before it do not depend on it.
     Generate(usize),
+    /// Several sums of one body: the index is the key at these positions.
+    GenerateAll(Vec<usize>),
     /// No key depends on the index.
     Pull,
     /// A sum of generated arrays.
     Interchange,
 }
 
-/// What is taken out of the sum must be in range there too, where the sum may be empty or its guards false.
-fn choose(cx: &Context, outside: &Facts, range: &Range, bound: &[Var], free: bool, core: &Exp) -> Option<Way> {
-    let i = range.index;
-    let fixed = |e: &Exp| !e.mentions(i) && !e.mentions_any(bound);
-    let fixed_size = |s: &Size| !s.mentions(i) && !bound.iter().any(|v| s.mentions(*v));
+/// Where a sum stands, and what stands between it and its singletons.
+struct Scope<'a> {
+    /// What is known outside of the sum.
+    facts: &'a Facts,
+    range: &'a Range,
+    bound: &'a [Var],
+    free: bool,
+    guarded: bool,
+}
+
+impl Scope<'_> {
+    fn fixed_size(&self, s: &Size) -> bool {
+        !s.mentions(self.range.index) && !self.bound.iter().any(|v| s.mentions(*v))
+    }
+    fn fixed(&self, key: &Exp, size: &Size) -> bool {
+        !key.mentions(self.range.index) && !key.mentions_any(self.bound) && self.fixed_size(size)
+    }
+    /// What is taken out of the sum must be in range there too, where the sum may be empty or its guards false.
+    fn comes_out(&self, key: &Exp, size: &Size, site: Site) -> bool {
+        self.fixed(key, size) && (self.facts.in_range(key, size) || (site.passed && !self.guarded))
+    }
+    /// Whether the keys that come out are in range whatever was checked.
+    fn all_known(&self, places: &[(Exp, Size)]) -> bool {
+        places.iter().all(|(k, s)| !self.fixed(k, s) || self.facts.in_range(k, s))
+    }
+}
+
+fn choose(cx: &Context, scope: &Scope, core: &Exp) -> Option<Way> {
+    let i = scope.range.index;
     match core {
         Exp::Singleton(places, _, site) => {
-            let comes_out = |k: &Exp, s: &Size| fixed(k) && fixed_size(s) && outside.in_range(k, s);
-            if places.iter().all(|(k, s)| comes_out(k, s)) {
+            if places.iter().all(|(k, s)| scope.comes_out(k, s, *site)) {
                 return Some(Way::Pull);
             }
             for (position, (key, size)) in places.iter().enumerate() {
-                if solvable(key, i, bound) && fixed_size(size) && (site.passed || cx.facts.in_range(key, size)) {
+                if solvable(key, i, scope.bound) && scope.fixed_size(size) && (site.passed || cx.facts.in_range(key, size)) {
                     return Some(Way::Generate(position));
                 }
-                if !comes_out(key, size) {
+                if !scope.comes_out(key, size, *site) {
                     return None;
                 }
             }
@@ -125,18 +166,22 @@ fn choose(cx: &Context, outside: &Facts, range: &Range, bound: &[Var], free: boo
         // Several sums of one body: where all of them generate over the same index.
         Exp::Tuple(parts) => {
             let mut axes: Vec<&Size> = vec![];
+            let mut positions = vec![];
             for part in parts {
-                let Exp::Singleton(places, _, _) = part else { return None };
-                let (key, size) = &places[0];
-                if *key != Exp::Var(i) || !cx.facts.in_range(key, size) || !fixed_size(size) {
+                let Exp::Singleton(places, _, site) = part else { return None };
+                let position = places.iter().position(|(key, _)| *key == Exp::Var(i))?;
+                let (key, size) = &places[position];
+                let before_comes_out = places[..position].iter().all(|(k, s)| scope.comes_out(k, s, *site));
+                if !before_comes_out || !cx.facts.in_range(key, size) || !scope.fixed_size(size) {
                     return None;
                 }
                 axes.push(size);
+                positions.push(position);
             }
             let same = axes.windows(2).all(|w| w[0].axis() == w[1].axis());
-            same.then_some(Way::Generate(0))
+            same.then_some(Way::GenerateAll(positions))
         }
-        Exp::For(_, size, _) => (fixed_size(size) && free).then_some(Way::Interchange),
+        Exp::For(_, size, _) => (scope.fixed_size(size) && scope.free).then_some(Way::Interchange),
         _ => None,
     }
 }
@@ -145,29 +190,41 @@ fn solvable(key: &Exp, i: Var, bound: &[Var]) -> bool {
     exp_size(key).and_then(|s| linear(&s, i)).is_some_and(|(_, rest)| !bound.iter().any(|v| rest.mentions(*v)))
 }
 
-/// `sum i in lo..hi. around {(.., k(i), ..) -> e}` as an array generated over the place `t = k(i)`.
-fn generate(cx: &mut Context, range: Range, around: Vec<Around>, core: Exp, position: usize) -> Exp {
+/// `sum i in lo..hi. around ({(.., i, ..) -> e}, …)`: what is at each `i`, put where it belongs.
+fn generate_all(
+    cx: &mut Context,
+    range: Range,
+    around: Vec<Around>,
+    core: Exp,
+    positions: Vec<usize>,
+    under: &dyn Fn(&[(Exp, Size)], Exp) -> Exp,
+) -> Exp {
+    let Exp::Tuple(parts) = core else { unreachable!("chosen for tuples") };
+    let (mut fronts, mut values, mut axis) = (vec![], vec![], Size::default());
+    for (part, position) in parts.into_iter().zip(positions) {
+        let Exp::Singleton(mut places, value, site) = part else { unreachable!("chosen for singletons") };
+        let behind = places.split_off(position + 1);
+        axis = places.pop().expect("the key that is solved").1;
+        fronts.push((places, site));
+        values.push(singleton(behind, *value, site));
+    }
+    let inner = wrap(around, Exp::Tuple(values));
+    let key = Exp::Var(range.index);
+    let all = generated(cx, range, key, axis, inner);
+    if fronts.iter().all(|(places, _)| places.is_empty()) {
+        return all;
+    }
+    let Type::Tuple(types) = type_of_exp(cx.vars, &all) else { unreachable!("several sums are a tuple") };
+    let rows: Vec<Var> = types.iter().map(|ty| cx.vars.fresh("row", ty.clone())).collect();
+    let placed =
+        rows.iter().zip(fronts).map(|(row, (places, site))| under(&places, singleton(places.clone(), Exp::Var(*row), site))).collect();
+    let_(rows, all, Exp::Tuple(placed))
+}
+
+/// `inner` at the index for which a key is `t`, for every place `t` of an axis.
+fn generated(cx: &mut Context, range: Range, key: Exp, axis: Size, inner: Exp) -> Exp {
     let i = range.index;
-    let (key, axis) = match &core {
-        Exp::Singleton(places, _, _) => places[position].clone(),
-        Exp::Tuple(parts) => match &parts[0] {
-            Exp::Singleton(places, _, _) => places[0].clone(),
-            _ => unreachable!("chosen for singletons"),
-        },
-        _ => unreachable!("chosen for singletons"),
-    };
     let (sign, rest) = linear(&exp_size(&key).expect("a size"), i).expect("solvable");
-    let behind = |e: Exp| match e {
-        Exp::Singleton(places, value, site) => {
-            (places[..position].to_vec(), singleton(places[position + 1..].to_vec(), *value, site), site)
-        }
-        _ => unreachable!("chosen for singletons"),
-    };
-    let (before, inner, site) = match core {
-        Exp::Tuple(parts) => (vec![], Exp::Tuple(parts.into_iter().map(|p| behind(p).1).collect()), Site::default()),
-        core => behind(core),
-    };
-    let inner = wrap(around, inner);
     let (t, inner, value) = if sign == 1 && rest == Size::default() {
         (i, inner, Exp::Var(i))
     } else {
@@ -179,7 +236,7 @@ fn generate(cx: &mut Context, range: Range, around: Vec<Around>, core: Exp, posi
     facts.enter_for(t, &axis);
     let conditions = [op2(Op::Le, range.lo, value.clone()), op2(Op::Lt, value, range.hi)];
     let inner = conditions.into_iter().rev().filter(|c| facts.decide(cx.vars, c) != Some(true)).fold(inner, |e, c| guard(c, e));
-    singleton(before, for_(t, axis, inner), site)
+    for_(t, axis, inner)
 }
 
 pub fn peel(exp: Exp) -> (Vec<Around>, Exp) {

@@ -77,7 +77,7 @@ impl Grower<'_> {
         let term = self.under(here, ty, d, &names);
         let result = if *ty == Ty::F64 { format!("{last} + {total}") } else { total.clone() };
         let pattern = format!(
-            "let ({last}, {total}) = (loop ({state}, sum {total}) = ({{}}, {{}}) for {index} in 0..{} do (sin({{}}), {{}})); {result}",
+            "let ({last}, {total}) = (loop ({state}, sum {total}) = ({{}}, {{}}) for {index} in 0..{} do (sin({{}}), 0.1 * {{}})); {result}",
             steps.text()
         );
         Some(node(here.0, ty, &pattern, vec![init, start, step, term]))

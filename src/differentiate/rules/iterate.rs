@@ -38,6 +38,8 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, l: Iteration, adjoints: Vec<Opt
         (found, Trip::While(_)) if found.carried.is_empty() => Summed::nothing(&l),
         (found, _) => found,
     };
+    // What branches add has new names.
+    cx.mark_varied(&found.statements);
     let totals = found.totals(cx.vars, &l);
     let init = summed::parts(&l.init);
     let state: Vec<Var> = found.carried.iter().map(|k| l.state[*k]).collect();

@@ -300,6 +300,7 @@ pub fn total_with(vars: &Vars, facts: &Facts, exp: &Exp) -> bool {
         Exp::Update(array, keys, value, _) => {
             let ty = type_of_exp(vars, array);
             keys.iter().zip(ty.shape()).all(|(k, s)| facts.in_range(k, s))
+                && keys.iter().all(|k| total_with(vars, facts, k))
                 && total_with(vars, facts, array)
                 && total_with(vars, facts, value)
         }

@@ -365,6 +365,10 @@ fn project(exp: &Exp, keep: &[usize]) -> Option<(Exp, Vec<usize>)> {
 /// The first state and the step of a loop without the parts of its state that neither `keep` nor the condition needs, from
 /// any step on.
 fn project_step(state: &[Var], init: &Exp, body: &Exp, condition: Option<&Exp>, keep: &[usize]) -> Option<(Exp, Exp, Vec<usize>)> {
+    // One variable holds the whole tuple until its parts are named (`tuples.rs`).
+    if state.len() == 1 {
+        return None;
+    }
     let mut needed: Vec<bool> = (0..state.len()).map(|k| keep.contains(&k)).collect();
     let mut live = condition.map(live_vars).unwrap_or_default();
     loop {

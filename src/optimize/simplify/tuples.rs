@@ -43,8 +43,48 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
             [Exp::Tuple(a), Exp::Tuple(b)] => Ok(Exp::Tuple(a.iter().zip(b).map(|(a, b)| add(a.clone(), b.clone())).collect())),
             _ => Err(Exp::Op(Op::Add, args, site)),
         },
+        Exp::History(h) => match named_parts(cx, &h.state) {
+            Some(named) => Ok(Exp::History(Box::new(History { body: named.within(h.body), state: named.parts, ..*h }))),
+            None => Err(Exp::History(h)),
+        },
+        Exp::Loop(l) => match named_parts(cx, &l.state) {
+            Some(named) => {
+                let trip = match l.trip {
+                    Trip::While(condition) => Trip::While(copy(cx.vars, &named.within(condition), &Substitution::default())),
+                    counted => counted,
+                };
+                Ok(Exp::Loop(Box::new(Iteration {
+                    body: named.within(l.body),
+                    state: named.parts,
+                    trip,
+                    init: l.init,
+                    annotations: l.annotations,
+                })))
+            }
+            None => Err(Exp::Loop(l)),
+        },
         exp => Err(exp),
     }
+}
+
+/// A tuple that a loop carries in one variable, and a variable for each part of it.
+struct Named {
+    whole: Var,
+    parts: Vec<Var>,
+}
+
+impl Named {
+    fn within(&self, exp: Exp) -> Exp {
+        let_(vec![self.whole], Exp::Tuple(self.parts.iter().map(|v| Exp::Var(*v)).collect()), exp)
+    }
+}
+
+fn named_parts(cx: &mut Context, state: &[Var]) -> Option<Named> {
+    let [whole] = state else { return None };
+    let Type::Tuple(types) = cx.vars.ty(*whole).clone() else { return None };
+    let name = cx.vars.name(*whole).to_string();
+    let parts = types.iter().map(|ty| cx.vars.fresh(name.clone(), ty.clone())).collect();
+    Some(Named { whole: *whole, parts })
 }
 
 /// Whether the expression is the tuple of just these variables.
