@@ -430,10 +430,11 @@ impl<'a> Interpreter<'a> {
         self.passed.extend(l.state.iter().zip(summed).filter(|(_, sum)| **sum).map(|(v, _)| *v));
         let outcome = self.steps_of_sums(l, &mut carried, &places);
         self.passed.truncate(before);
+        // A failure leaves what it was at behind.
+        outcome?;
         // Buffers are a stack.
         let mut totals: Vec<Option<Val>> = places.iter().rev().map(|place| place.as_ref().map(|p| self.buffers.pop(p))).collect();
         totals.reverse();
-        outcome?;
         let mut parts: Vec<Val> = totals.into_iter().zip(carried).map(|(total, part)| total.or(part).expect("summed or carried")).collect();
         Ok(if l.state.len() > 1 { Val::Tuple(parts) } else { parts.remove(0) })
     }

@@ -75,7 +75,7 @@ impl Grower<'_> {
         let names = [(state.as_str(), Ty::F64), (index.as_str(), Ty::Place(steps))];
         let step = self.under(here, &Ty::F64, d, &names);
         let term = self.under(here, ty, d, &names);
-        let result = if *ty == Ty::F64 { format!("{last} + {total}") } else { total.clone() };
+        let result = if *ty == Ty::F64 { format!("sin({last} + {total})") } else { total.clone() };
         let pattern = format!(
             "let ({last}, {total}) = (loop ({state}, sum {total}) = ({{}}, {{}}) for {index} in 0..{} do (sin({{}}), 0.1 * {{}})); {result}",
             steps.text()
