@@ -32,8 +32,8 @@ const COMMANDS: &[(&str, &str, &str)] = &[
 ];
 
 const HELP: &str = "\
-An expression is evaluated, and its value is `it` from then on. `let x = e` keeps a value under a name, `def` and `type`
-define. An input goes on over several lines as long as it is unfinished; an empty line ends it. Ctrl-C drops the input,
+An expression is evaluated, and its value is `it` from then on. `let x = e` keeps a value under a name and `let f = |x| e`
+a function; `def` and `type` define. An input goes on over several lines as long as it is unfinished; an empty line ends it. Ctrl-C drops the input,
 or ends the computation.
 
   > def f(x: [n]f64) -> f64 = sum i. x[i]^2
