@@ -166,6 +166,16 @@ fn derivatives_change_arrays_where_they_are() {
         let loops = shown(&text);
         assert!(loops.lines().filter(|line| line.trim().starts_with("slot")).all(|line| !line.contains('*')), "{loops}");
     }
+    // Rows that are read when they are overwritten are built beside, and what was there is kept.
+    let rows = "def g(A: [n, n]f64) -> f64 =
+                  let (B, b) = loop (A, b) = (A, for i in 0..n. 1.5) for k in 0..n do
+                    loop (A, b) = (A, b) for i in k + 1..n do
+                      let f = A[i, k] / (A[k, k] + 3);
+                      (A with [i] = for j. A[i, j] - f * A[k, j], b with [i] = b[i] - f * b[k]);
+                  sum i. b[i] * B[i, i]
+                def f(A: [n, n]f64) -> [n, n]f64 = grad(g)(A)";
+    assert!(!report(rows).lines().any(|line| line.contains("(n_0 * n_0) f64, in each step")), "{}", report(rows));
+    copied(rows);
     // What the steps of an inner loop keep is written to its place among those of all.
     let nested = "def g(A: [n, n]f64) -> f64 =
                     let B = loop A = A for i in 1..n do loop A = A for j in 1..n do A with [i, j] = sin(A[i - 1, j]) * A[i, j - 1];

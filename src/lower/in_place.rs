@@ -40,7 +40,7 @@ impl Lowering<'_> {
             Exp::If(_, a, b) => self.consumes_with(a, var, buffer, views) && self.consumes_with(b, var, buffer, views),
             Exp::Update(array, _, _, _) => self.consumes_with(array, var, buffer, views),
             Exp::Op(Op::Add, args, _) => {
-                let settled = matches!(args[1], Exp::Singleton(..)) || !touches(&args[1], views);
+                let settled = !touches(&args[1], views) || singletons(&args[1]).is_some();
                 settled && self.consumes_with(&args[0], var, buffer, views)
             }
             Exp::Loop(l) => {
@@ -96,18 +96,25 @@ impl Lowering<'_> {
                     self.store(value, &written);
                 }
             }
-            Exp::Op(_, args, _) => match (&args[1], place) {
-                (Exp::Singleton(keys, value, site), Dest::Array(View { buffer, .. })) if self.reads_buffer(&args[1], *buffer, &[]) => {
-                    let at = self.settled_place(keys, *site, place);
-                    let value = self.beside(value);
-                    self.change(&args[0], var, place);
-                    self.add(&value, &at);
+            Exp::Op(_, args, _) => {
+                let Dest::Array(View { buffer, .. }) = place else { panic!("lower: an array is added to an array") };
+                match singletons(&args[1]) {
+                    // What is added is computed from the array as it was.
+                    Some(added) if self.reads_buffer(&args[1], *buffer, &[]) => {
+                        let mut settled = vec![];
+                        for (keys, value, site) in added {
+                            let at = self.settled_place(keys, site, place);
+                            settled.push((self.beside(value), at));
+                        }
+                        self.change(&args[0], var, place);
+                        settled.iter().for_each(|(value, at)| self.add(value, at));
+                    }
+                    _ => {
+                        self.change(&args[0], var, place);
+                        self.accumulate(&args[1], place);
+                    }
                 }
-                (added, _) => {
-                    self.change(&args[0], var, place);
-                    self.accumulate(added, place);
-                }
-            },
+            }
             Exp::Loop(l) => {
                 let bounds = self.bounds_of(l);
                 self.change(&l.init, var, place);
@@ -270,6 +277,17 @@ impl Lowering<'_> {
             _ => false,
         }
     }
+}
+
+/// The keys and values of a sum of singletons.
+fn singletons(e: &Exp) -> Option<Vec<(&[(Exp, Size)], &Exp, Site)>> {
+    if let Exp::Singleton(keys, value, site) = e {
+        return Some(vec![(keys, value, *site)]);
+    }
+    let Exp::Op(Op::Add, args, _) = e else { return None };
+    let mut all = singletons(&args[0])?;
+    all.extend(singletons(&args[1])?);
+    Some(all)
 }
 
 fn uses(e: &Exp, v: Var) -> usize {
