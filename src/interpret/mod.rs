@@ -79,13 +79,14 @@ pub fn call(program: &Program, id: FunctionId, args: &[Value]) -> Result<(Value,
     call_measured(program, id, args).map(|(value, counts, _)| (value, counts))
 }
 
-/// As `call`, with the number of elements that loops started from. Making them is free; their adjoints are not.
+/// As `call`, with the number of elements that loops started from and updates wrote. Moving them is free; moving their
+/// adjoints back is adding.
 pub fn call_measured(program: &Program, id: FunctionId, args: &[Value]) -> Result<(Value, Counts, u64), Failure> {
     let run = || {
         let mut interpreter = Interpreter::new(program);
         let args = args.iter().map(Val::from_value).collect();
         let value = interpreter.call(id, args, program.function(id).span)?;
-        Ok((value.into_value(), interpreter.counts, interpreter.started))
+        Ok((value.into_value(), interpreter.counts, interpreter.moved))
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, run).expect("a thread can be started");
@@ -100,8 +101,8 @@ struct Interpreter<'a> {
     env: Vec<Option<Val>>,
     buffers: Buffers,
     counts: Counts,
-    /// Elements of the first states of loops.
-    started: u64,
+    /// Elements of the first states of loops, and those that updates wrote.
+    moved: u64,
     /// The function that is running: the place of faults that have no other.
     function: Span,
     /// Types of the expressions that were asked for, by address.
@@ -121,7 +122,7 @@ impl<'a> Interpreter<'a> {
             env: vec![None; program.vars.count()],
             buffers: Buffers::default(),
             counts: Counts::default(),
-            started: 0,
+            moved: 0,
             function: Span::default(),
             types: FxHashMap::default(),
             paths: FxHashMap::default(),
@@ -233,6 +234,7 @@ impl<'a> Interpreter<'a> {
                     place = place.at(in_range(key, place.axis(0), *site)?);
                 }
                 let value = self.eval(value)?;
+                self.moved += value.count();
                 self.buffers.store(&place, &value);
                 self.buffers.pop(&whole)
             }
@@ -381,7 +383,7 @@ impl<'a> Interpreter<'a> {
 
     fn history(&mut self, h: &'a History) -> Outcome<Val> {
         let mut state = self.eval(&h.init)?;
-        self.started += state.count();
+        self.moved += state.count();
         let mut states = vec![state.clone()];
         for i in 0..self.size(&h.size) {
             let next = self.bound(&h.state, state, |me| me.at(h.index, i as i64, |me| me.eval(&h.body)))?;
@@ -393,7 +395,7 @@ impl<'a> Interpreter<'a> {
 
     fn iterate(&mut self, l: &'a Iteration) -> Outcome<Val> {
         let mut state = self.eval(&l.init)?;
-        self.started += state.count();
+        self.moved += state.count();
         let summed = summed(&self.program.vars, l);
         if summed.contains(&true) {
             return self.iterate_sums(l, state, &summed);

@@ -69,17 +69,17 @@ impl Modes {
 
         // Before `store_or_recompute` a gradient costs at most four times the function, its inputs and its outputs. What is
         // done in front of a loop instead of in each step counts even if the loop never runs: `hoist` does so in functions,
-        // and gradients are made so. The state that a loop starts from is an input of it, made for nothing.
+        // and gradients are made so. The states that loops start from and what updates write cost nothing; their adjoints are added.
         let inputs: u64 = args.iter().map(size).sum();
         let cost_of = |(program, id): (&Program, FunctionId)| interpret::call_measured(program, id, args).map_err(|f| f.message);
-        let (_, settled, started) = cost_of(self.function.bounded())?;
+        let (_, settled, moved) = cost_of(self.function.bounded())?;
         let own = settled.total().max(cost_of(self.function.last())?.1.total());
-        let bound = 4 * (own + inputs + started + size(&value));
+        let bound = 4 * (own + inputs + moved + size(&value));
         let (program, id) = self.reverse.bounded();
         let cost = interpret::call(program, id, &reverse_args).map_err(|f| f.message)?.1.total();
         if cost > bound {
             return Err(format!(
-                "the gradient costs {cost} operations; the function costs {own} (as written {}), with {inputs} inputs, {started} elements that loops start from and {} outputs the bound is {bound}\n{}",
+                "the gradient costs {cost} operations; the function costs {own} (as written {}), with {inputs} inputs, {moved} elements moved into loops and updates and {} outputs the bound is {bound}\n{}",
                 counts.total(),
                 size(&value),
                 print_function(program, id)
