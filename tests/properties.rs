@@ -21,7 +21,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 /// As many as fill the matrix.
-const DEFAULT_COUNT: u64 = 700;
+const DEFAULT_COUNT: u64 = 600;
 /// Every so many programs are also compiled, and differentiated twice.
 const COMPILED_EVERY: u64 = 5;
 const NESTED_EVERY: u64 = 4;

@@ -119,6 +119,11 @@ impl Grower<'_> {
 
     fn choose(&mut self, parent: Option<Kind>, kinds: &[Kind]) -> usize {
         let start = self.random.below(kinds.len());
+        // Those that lack parts come first now and then.
+        if self.random.chance(20) {
+            let order = (0..kinds.len()).map(|k| (start + k) % kinds.len());
+            return order.max_by_key(|k| self.seen.lacking(kinds[*k])).expect("there are kinds");
+        }
         match parent {
             Some(parent) if self.random.chance(75) => {
                 let order = (0..kinds.len()).map(|k| (start + k) % kinds.len());
@@ -495,7 +500,7 @@ impl Grower<'_> {
             Kind::Map | Kind::Reduce | Kind::Scan | Kind::Bins | Kind::Scatter | Kind::Apply | Kind::LambdaDerivative => {
                 self.functional(kind, ty, d)
             }
-            Kind::Record | Kind::Summed | Kind::Filter => self.structured(kind, ty, d),
+            Kind::Record | Kind::Summed | Kind::Filter | Kind::HigherOrder | Kind::Generic => self.structured(kind, ty, d),
         }
     }
 

@@ -15,6 +15,10 @@ impl Matrix {
     pub fn count(&self, parent: Kind, child: Kind) -> usize {
         self.0[parent as usize][child as usize]
     }
+    /// How many constructs have not stood in this one yet.
+    pub fn lacking(&self, parent: Kind) -> usize {
+        Kind::ALL.iter().filter(|child| allowed(parent, **child) && self.count(parent, **child) == 0).count()
+    }
     pub fn add(&mut self, program: &Generated) {
         program.definitions.iter().for_each(|d| self.add_tree(&d.body));
     }

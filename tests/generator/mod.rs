@@ -2,7 +2,8 @@
 //!
 //! `grammar.rs` says which constructs make a value of which class and what they are made of; `grow.rs` grows programs by
 //! it, preferring constructs that were seldom seen in their place (`functional.rs`: loops, lambdas and combinators;
-//! `structured.rs`: records, loops with summed results, sizes that depend on data);
+//! `structured.rs`: records, loops with summed results, sizes that depend on
+//! data, definitions that take functions or any type);
 //! `shrink.rs` makes a failing program smaller;
 //! `matrix.rs` counts which construct stood directly in which.
 
@@ -160,8 +161,10 @@ impl Generated {
     /// With more definitions behind, which are in `f64` as the others are before they are narrowed.
     pub fn text_with(&self, more: &str) -> String {
         let mut out = String::new();
-        if self.definitions.iter().any(|d| d.body.text().contains("kept(")) {
-            out += structured::KEPT;
+        for (name, definition) in structured::HELPERS {
+            if self.definitions.iter().any(|d| d.body.text().contains(name)) {
+                out += definition;
+            }
         }
         for (k, d) in self.definitions.iter().enumerate() {
             let main = k + 1 == self.definitions.len();

@@ -1,15 +1,26 @@
-//! Growing records, loops with summed results, and arrays whose size depends on data.
+//! Growing records, loops with summed results, arrays whose size depends on data, and calls of definitions that take functions
+//! or values of any type.
 
 use super::grammar::{Class, Kind};
 use super::grow::{Grower, node};
 use super::{Tree, Ty};
 
-/// The positive elements, in front of the programs that use it.
-pub const KEPT: &str = "def kept(u: [p]f64) -> [?c]f64 =
+/// Definitions that stand in front of the programs that use them: the positive elements; functions of functions; of values
+/// of any type the one chosen.
+pub const HELPERS: &[(&str, &str)] = &[
+    (
+        "kept(",
+        "def kept(u: [p]f64) -> [?c]f64 =
   let place = for i in 0..p. sum j in 0..i. [u[j] > 0.0] * 1;
   let c = sum i. [u[i] > 0.0] * 1;
   (sum i. [u[i] > 0.0] * {place[i] -> u[i]} : [c]f64)
-";
+",
+    ),
+    ("both(", "type Pair = {first: f64, second: f64}\ndef both(t: f64 -> f64, p: Pair) -> f64 = t(p.first) - 0.5 * t(sin(p.second))\n"),
+    ("each(", "def each(t: (f64, i64) -> f64, u: [p]f64) -> [p]f64 = for i. t(u[i], i)\n"),
+    ("chosen(", "def chosen(k: i64, a: T, b: T) -> T = if k mod 2 == 0 then a else b\n"),
+    ("swapped(", "def swapped(u: [p]T, v: [p]T) -> [p]T = for i. if i mod 2 == 0 then u[i] else v[i]\n"),
+];
 
 impl Grower<'_> {
     pub(super) fn structured(&mut self, kind: Kind, ty: &Ty, d: usize) -> Option<Tree> {
@@ -24,7 +35,38 @@ impl Grower<'_> {
                 let factor = self.under(here, &Ty::F64, d, &[(&index, Ty::I64)]);
                 Some(node(kind, ty, &format!("let {kept} = kept({{}}); sum {index}. {kept}[{index}] * {{}}"), vec![from, factor]))
             }
+            Kind::HigherOrder => self.higher_order(here, ty, d),
+            Kind::Generic => {
+                let pattern = match ty {
+                    Ty::Floats(_) => "swapped({}, {})".to_string(),
+                    // Literals alone would be floats.
+                    Ty::I64 => format!("chosen({}, i64({{}}), i64({{}}))", self.random.below(2)),
+                    _ => format!("chosen({}, {{}}, {{}})", self.random.below(2)),
+                };
+                let parts = (0..2).map(|_| self.tree(Some(here), ty, d, false)).collect();
+                Some(node(kind, ty, &pattern, parts))
+            }
             _ => None,
+        }
+    }
+
+    /// A call of a definition that takes a function: a lambda, which may use what is around, or a name.
+    fn higher_order(&mut self, here: (Kind, Class), ty: &Ty, d: usize) -> Option<Tree> {
+        let (kind, v, index) = (here.0, self.fresh("v"), self.fresh("i"));
+        match ty {
+            Ty::F64 => {
+                let (a, b) = (self.tree(Some(here), ty, d, false), self.tree(Some(here), ty, d, false));
+                if self.random.chance(30) {
+                    return Some(node(kind, ty, "both(cos, {first: {}, second: {}})", vec![a, b]));
+                }
+                let body = self.under(here, &Ty::F64, d, &[(&v, Ty::F64)]);
+                Some(node(kind, ty, &format!("both(|{v}| {{}}, {{first: {{}}, second: {{}}}})"), vec![body, a, b]))
+            }
+            _ => {
+                let body = self.under(here, &Ty::F64, d, &[(&v, Ty::F64), (&index, Ty::I64)]);
+                let of = self.tree(Some(here), ty, d, false);
+                Some(node(kind, ty, &format!("each(|{v}, {index}| {{}}, {{}})"), vec![body, of]))
+            }
         }
     }
 
