@@ -35,6 +35,8 @@ pub struct Reverse<'a> {
 struct Frame {
     contributions: IndexMap<Var, Vec<Exp>>,
     backward: Vec<Statement>,
+    /// What the scope binds.
+    bound: FxHashSet<Var>,
 }
 
 /// A scope after reverse mode. `backward` may use the variables of `forward`.
@@ -139,6 +141,13 @@ impl<'a> Reverse<'a> {
     pub fn emit(&mut self, vars: Vec<Var>, exp: Exp) {
         self.frame().backward.push((vars, exp));
     }
+    /// Whether an array with the adjoint of a variable can be made here: not where it would be made for every step of a loop
+    /// around that the variable comes into from outside.
+    pub fn may_make_adjoint(&self, var: Var) -> bool {
+        let frame = self.frames.last().expect("inside a scope");
+        let is_array = matches!(self.vars.ty(var), Type::Array(..));
+        !is_array || self.frames.len() == 1 || frame.bound.contains(&var) || frame.contributions.contains_key(&var)
+    }
     /// Takes back what has been added to the adjoint of a variable so far.
     pub fn take_contributions(&mut self, var: Var) -> Option<Exp> {
         self.frame().contributions.shift_remove(&var).map(total)
@@ -177,7 +186,8 @@ impl<'a> Reverse<'a> {
 
     /// As `scope`; the adjoints of some free variables go on from variables.
     pub fn scope_from(&mut self, scope: Scope, seeds: Vec<Option<Exp>>, begun: &[(Var, Var)]) -> Reversed {
-        self.frames.push(Frame::default());
+        let bound = scope.statements.iter().flat_map(|(vars, _)| vars.iter().copied()).collect();
+        self.frames.push(Frame { bound, ..Frame::default() });
         for (v, begun) in begun {
             self.contribute(&Exp::Var(*v), Exp::Var(*begun));
         }

@@ -57,7 +57,9 @@ impl Lowering<'_> {
     fn mapped(&mut self, binders: &[Binder], body: &Exp, dest: &View) -> bool {
         let Some(inner) = inner_sum(body) else { return false };
         let bound = |v: &Var| self.env.contains_key(v) || binders.iter().any(|b| b.var == *v);
-        if !inner.free_vars().iter().all(bound) {
+        // The sums stand in the places of the results until then, so they must be of one type.
+        let same = self.type_of(inner).scalar() == Some(self.kernel.buffer(dest.buffer).scalar);
+        if !same || !inner.free_vars().iter().all(bound) {
             return false;
         }
         let (sums, innermost) = peel(inner);

@@ -1,4 +1,5 @@
-//! The range that a reader infers for an index without one: that of the axes it is used on directly (`x[i]`).
+//! The range that a reader infers for an index without one: that of the axes it is used on directly (`x[i]`). Axes that it
+//! is written on (`x with [i] = e`) must agree.
 
 use crate::ir::build::type_of;
 use crate::ir::{Exp, Program, Size, Type, Var};
@@ -25,7 +26,7 @@ struct Uses<'a> {
 impl Uses<'_> {
     fn walk(&mut self, exp: &Exp) {
         self.inner.extend(exp.binds());
-        if let Exp::Index(array, keys, _) = exp {
+        if let Exp::Index(array, keys, _) | Exp::Update(array, keys, _, _) = exp {
             for (k, _) in keys.iter().enumerate().filter(|(_, key)| **key == Exp::Var(self.index)) {
                 let (ty, known) = match &**array {
                     Exp::Var(v) => (self.program.vars.ty(*v).clone(), !self.inner.contains(v)),
@@ -36,7 +37,7 @@ impl Uses<'_> {
                         Some(size) => self.agree &= *size == axis,
                         None => self.size = Some(axis),
                     }
-                    self.known |= known;
+                    self.known |= known && matches!(exp, Exp::Index(..));
                 }
             }
         }
