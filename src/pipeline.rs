@@ -50,10 +50,9 @@ pub fn pass_names() -> Vec<&'static str> {
     names
 }
 
-/// The pass before which operation bounds hold.
-pub const LAST_BOUNDED_PASS: &str = "fuse";
-/// The pass behind it.
-pub const FIRST_UNBOUNDED_PASS: &str = "expand_partials";
+/// The pass up to which operation bounds hold, and the one behind it.
+pub const LAST_BOUNDED_PASS: &str = SETTLE[SETTLE.len() - 1].0;
+pub const FIRST_UNBOUNDED_PASS: &str = FINISH[0].0;
 
 /// Prepares one function for the interpreter's or the compiler's use: call-free and optimised. Stops after the pass
 /// `until`, if one is named.

@@ -18,6 +18,7 @@ use iverson::types::{Lit, Scalar};
 use iverson::value::{Array, Data, Value};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 /// As many as fill the matrix.
@@ -33,6 +34,8 @@ const NESTED_SIZES: [(i64, i64); 3] = [(0, 1), (1, 7), (7, 2)];
 /// both sizes are larger than 1.
 const PROBE: (i64, i64) = (5, 5);
 const LIMIT: u64 = 4000;
+/// How many programs are so.
+static DEEP: AtomicU64 = AtomicU64::new(0);
 /// Programs that fail are made smaller with at most so many tries.
 const TRIES: usize = 400;
 
@@ -84,6 +87,7 @@ fn random_programs_mean_the_same_everywhere() {
     let mut times = times.into_inner().unwrap();
     times.sort_by(|a, b| b.cmp(a));
     println!("slowest: {:.1?}", &times[..times.len().min(5)]);
+    println!("too deep for the larger sizes: {} of {}", DEEP.load(Relaxed), times.len());
     let mut failures = failures.into_inner().unwrap();
     failures.sort_by_key(|(_, program, _)| program.text().len());
     let report: Vec<String> = failures
@@ -133,6 +137,7 @@ fn check_all(seed: u64, generated: &Generated) -> Result<(), String> {
     let modes = Modes::new(&program, main)?.ok_or("`f` has floats")?;
     let probe = interpret::call(&function, main, &arguments(generated, seed, PROBE.0, PROBE.1));
     let deep = probe.is_ok_and(|(_, counts)| counts.total() > LIMIT);
+    DEEP.fetch_add(deep as u64, Relaxed);
     let affordable = |(n, m): &(i64, i64)| !deep || *n.min(m) <= 1;
     for (n, m) in SIZES.into_iter().filter(affordable) {
         modes.check(&arguments(generated, seed, n, m), target).map_err(|e| format!("{e}\n(n = {n}, m = {m})"))?;
