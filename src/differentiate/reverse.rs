@@ -122,6 +122,12 @@ impl<'a> Reverse<'a> {
             _ => exp.for_each_child(&mut |e| self.mark_inside(e)),
         }
     }
+    /// Marks a variable that stands for another.
+    pub fn vary_as(&mut self, var: Var, like: Var) {
+        if self.varied.contains(&like) {
+            self.varied.insert(var);
+        }
+    }
     pub fn varies(&self, atom: &Exp) -> bool {
         matches!(atom, Exp::Var(v) if self.varied.contains(v))
     }

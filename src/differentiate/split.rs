@@ -45,6 +45,8 @@ pub struct Taken {
     pub shared: Vec<Var>,
     /// The statements that the second then needs.
     pub redone: FxHashSet<usize>,
+    /// Whether there are loops that both run, since they cannot be taken apart.
+    pub twice: bool,
 }
 
 /// Whether a variable may be taken over is up to `may`.
@@ -65,7 +67,14 @@ pub fn taken(vars: &Vars, statements: &[Statement], first: &[Exp], second: &[Exp
     // A statement is done again whole or not at all.
     shared.retain(|v| !redone.contains(&place[v]));
     shared.sort();
-    Taken { shared, redone }
+    let twice = redone.iter().any(|k| by_first.contains(k) && has_loop(&statements[*k].1));
+    Taken { shared, redone, twice }
+}
+
+fn has_loop(exp: &Exp) -> bool {
+    let mut found = matches!(exp, Exp::Loop(_));
+    exp.for_each_child(&mut |e| found = found || has_loop(e));
+    found
 }
 
 fn places(statements: &[Statement]) -> FxHashMap<Var, usize> {

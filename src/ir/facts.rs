@@ -31,6 +31,8 @@ pub struct Proofs(Rc<RefCell<FxHashMap<(u128, Size), bool>>>);
 /// How many steps a proof may try in all, and how long one chain of cancellations may be.
 const EFFORT: usize = 400;
 const DEPTH: usize = 7;
+/// How many terms in all polynomials that are known count as one step.
+const LONG: usize = 32;
 
 impl Facts {
     /// The facts at the entry of a function: its sizes are not negative.
@@ -249,7 +251,9 @@ impl Facts {
                 if *effort == 0 {
                     return false;
                 }
-                *effort -= 1;
+                // Substituting in long polynomials makes longer ones.
+                let length: usize = self.known.iter().chain([goal]).map(|s| s.terms().count()).sum();
+                *effort = effort.saturating_sub(1 + length / LONG);
                 let slack = Var(u32::MAX - depth);
                 let value = bound.add(&Size::var(slack));
                 let put = |s: &Size| s.substitute(&|w| (w == v).then(|| value.clone()));

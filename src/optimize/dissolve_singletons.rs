@@ -19,9 +19,87 @@ use crate::ir::build::*;
 use crate::ir::facts::Facts;
 use crate::ir::traverse::{Substitution, substitute};
 use crate::ir::*;
+use rustc_hash::FxHashSet;
 
 pub fn dissolve_singletons(cx: &mut Context, exp: Exp) -> Exp {
-    rewrite_everywhere(cx, exp, &rule)
+    let mut carried = FxHashSet::default();
+    added_to_states(&exp, &mut carried);
+    rewrite_everywhere(cx, exp, &|cx, e| rule(cx, e, &carried))
+}
+
+/// The indices of sums that the steps of loops add to their states: these must not become as long as the state, unless
+/// they fill it.
+fn added_to_states(exp: &Exp, found: &mut FxHashSet<Var>) {
+    if let Exp::Loop(l) = exp {
+        addends(&l.body, &l.state, found);
+    }
+    exp.for_each_child(&mut |e| added_to_states(e, found));
+}
+
+/// The variables that a step adds to states, and on the way the indices of sums.
+fn addends(step: &Exp, state: &[Var], found: &mut FxHashSet<Var>) -> Vec<Var> {
+    let is_state = |e: &Exp| matches!(e, Exp::Var(v) if state.contains(v));
+    match step {
+        Exp::Let(vars, value, rest) => {
+            let added = addends(rest, state, found);
+            if vars.iter().any(|v| added.contains(v)) {
+                indices(value, found);
+            }
+            added
+        }
+        Exp::If(_, a, b) => [addends(a, state, found), addends(b, state, found)].concat(),
+        Exp::Tuple(parts) => parts.iter().flat_map(|e| addends(e, state, found)).collect(),
+        Exp::Op(Op::Add, args, _) => {
+            let first = match &args[0] {
+                inner @ Exp::Op(Op::Add, ..) => addends(inner, state, found),
+                e if is_state(e) => vec![],
+                _ => return vec![],
+            };
+            indices(&args[1], found);
+            first.into_iter().chain(if let Exp::Var(v) = args[1] { Some(v) } else { None }).collect()
+        }
+        Exp::Var(_)
+        | Exp::Lit(_)
+        | Exp::Op(..)
+        | Exp::Partial(..)
+        | Exp::Index(..)
+        | Exp::Singleton(..)
+        | Exp::For(..)
+        | Exp::Sum(..)
+        | Exp::Reduce(..)
+        | Exp::History(_)
+        | Exp::Loop(_)
+        | Exp::Update(..)
+        | Exp::Guard(..)
+        | Exp::Array(_)
+        | Exp::Call(..) => vec![],
+    }
+}
+
+/// The indices of the sums that an expression adds up.
+fn indices(exp: &Exp, found: &mut FxHashSet<Var>) {
+    match exp {
+        Exp::Sum(range, body) => {
+            found.insert(range.index);
+            indices(body, found);
+        }
+        Exp::Let(_, _, body) | Exp::Guard(_, body) => indices(body, found),
+        Exp::If(_, a, b) => [a, b].iter().for_each(|e| indices(e, found)),
+        Exp::Tuple(parts) | Exp::Op(Op::Add, parts, _) => parts.iter().for_each(|e| indices(e, found)),
+        Exp::Var(_)
+        | Exp::Lit(_)
+        | Exp::Op(..)
+        | Exp::Partial(..)
+        | Exp::Index(..)
+        | Exp::Singleton(..)
+        | Exp::For(..)
+        | Exp::Reduce(..)
+        | Exp::History(_)
+        | Exp::Loop(_)
+        | Exp::Update(..)
+        | Exp::Array(_)
+        | Exp::Call(..) => {}
+    }
 }
 
 /// What stands between a sum and its singleton.
@@ -30,7 +108,7 @@ pub enum Around {
     Guard(Exp),
 }
 
-fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
+fn rule(cx: &mut Context, exp: Exp, carried: &FxHashSet<Var>) -> Rewrite {
     let Exp::Sum(range, body) = exp else { return Err(exp) };
     if exp_size(&range.lo).is_none() || exp_size(&range.hi).is_none() {
         return Err(Exp::Sum(range, body));
@@ -56,7 +134,7 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     });
     let core = if free { core } else { one_place(cx, range.index, core) };
     let guarded = around.iter().any(|a| matches!(a, Around::Guard(_)));
-    let scope = Scope { facts: &outside, range: &range, bound: &bound, free, guarded };
+    let scope = Scope { facts: &outside, range: &range, bound: &bound, free, guarded, carried: carried.contains(&range.index) };
     let way = choose(cx, &scope, &core);
     cx.facts.reset(mark);
     let some = op2(Op::Lt, range.lo.clone(), range.hi.clone());
@@ -127,6 +205,8 @@ struct Scope<'a> {
     bound: &'a [Var],
     free: bool,
     guarded: bool,
+    /// Whether a loop adds the sum to its state.
+    carried: bool,
 }
 
 impl Scope<'_> {
@@ -135,6 +215,11 @@ impl Scope<'_> {
     }
     fn fixed(&self, key: &Exp, size: &Size) -> bool {
         !key.mentions(self.range.index) && !key.mentions_any(self.bound) && self.fixed_size(size)
+    }
+    /// Whether a row over the whole axis does not take longer than the sum.
+    fn may_fill(&self, axis: &Size) -> bool {
+        let steps = exp_size(&self.range.hi).zip(exp_size(&self.range.lo)).map(|(hi, lo)| hi.sub(&lo).axis());
+        !self.carried || steps.is_some_and(|steps| axis.axis().sub(&steps).as_constant().is_some())
     }
     /// What is taken out of the sum must be in range there too, where the sum may be empty or its guards false.
     fn comes_out(&self, key: &Exp, size: &Size, site: Site) -> bool {
@@ -154,6 +239,9 @@ fn choose(cx: &Context, scope: &Scope, core: &Exp) -> Option<Way> {
                 return Some(Way::Pull);
             }
             for (position, (key, size)) in places.iter().enumerate() {
+                if solvable(key, i, scope.bound) && !scope.may_fill(size) {
+                    return None;
+                }
                 if solvable(key, i, scope.bound) && scope.fixed_size(size) && (site.passed || cx.facts.in_range(key, size)) {
                     return Some(Way::Generate(position));
                 }
@@ -172,7 +260,7 @@ fn choose(cx: &Context, scope: &Scope, core: &Exp) -> Option<Way> {
                 let position = places.iter().position(|(key, _)| *key == Exp::Var(i))?;
                 let (key, size) = &places[position];
                 let before_comes_out = places[..position].iter().all(|(k, s)| scope.comes_out(k, s, *site));
-                if !before_comes_out || !cx.facts.in_range(key, size) || !scope.fixed_size(size) {
+                if !before_comes_out || !cx.facts.in_range(key, size) || !scope.fixed_size(size) || !scope.may_fill(size) {
                     return None;
                 }
                 axes.push(size);

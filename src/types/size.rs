@@ -84,6 +84,15 @@ impl Size {
         self.terms.iter().map(|(m, _)| m.len()).max().unwrap_or(0)
     }
 
+    /// How deep operations that are not polynomial stand in one another.
+    pub fn nesting(&self) -> usize {
+        let of = |atom: &Atom| match atom {
+            Atom::Var(_) => 0,
+            Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => 1 + a.nesting().max(b.nesting()),
+        };
+        self.terms.iter().flat_map(|(m, _)| m.iter()).map(of).max().unwrap_or(0)
+    }
+
     pub fn add(&self, other: &Size) -> Size {
         if other.terms.is_empty() {
             return self.clone();

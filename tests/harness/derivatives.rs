@@ -6,7 +6,7 @@ use iverson::check::{self, DerivativeKind};
 use iverson::interpret;
 use iverson::ir::print::print_function;
 use iverson::ir::widen::{has_f32, widen};
-use iverson::ir::{FunctionId, Program};
+use iverson::ir::{Annotation, Body, Exp, FunctionId, Program, Size};
 use iverson::value::Value;
 
 /// The stages of `jvp_f` and `vjp_f`, by all float parameters.
@@ -74,7 +74,11 @@ impl Modes {
         let cost_of = |(program, id): (&Program, FunctionId)| interpret::call_measured(program, id, args).map_err(|f| f.message);
         let (_, settled, moved) = cost_of(self.function.bounded())?;
         let own = settled.total().max(cost_of(self.function.last())?.1.total());
-        let bound = 4 * (own + inputs + moved + size(&value));
+        // A loop that is cut into blocks runs its steps once more forwards for every level of blocks.
+        let (program, id) = self.function.bounded();
+        let Body::Exp(body) = &program.function(id).body else { return Err("a function that is not defined".to_string()) };
+        let factor = 4 + levels_of_blocks(body, false);
+        let bound = factor * (own + inputs + moved + size(&value));
         let (program, id) = self.reverse.bounded();
         let cost = interpret::call(program, id, &reverse_args).map_err(|f| f.message)?.1.total();
         if cost > bound {
@@ -142,6 +146,25 @@ impl Modes {
         }
         Ok(())
     }
+}
+
+/// How often annotations have steps run again, all loops of an expression together.
+fn levels_of_blocks(exp: &Exp, inside: bool) -> u64 {
+    let mut levels = 0;
+    if let Exp::Loop(l) = exp {
+        let level = |(annotation, number): &(Annotation, Size)| match annotation {
+            Annotation::Checkpoint => 1,
+            // A depth that is known only when the program runs is two.
+            Annotation::Stripmine => number.as_constant().map_or(1, |depth| depth as u64 - 1),
+            Annotation::Bound => 0,
+        };
+        levels += l.annotations.iter().map(level).sum::<u64>();
+        // Nothing of such a loop is kept for the way back of a loop around: it runs once more.
+        levels += (levels > 0 && inside) as u64;
+    }
+    let inside = inside || matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
+    exp.for_each_child(&mut |e| levels += levels_of_blocks(e, inside));
+    levels
 }
 
 fn parts(value: &Value) -> Result<Vec<Value>, String> {

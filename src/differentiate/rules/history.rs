@@ -152,7 +152,15 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
     let statements = split(cx.vars, statements, &of_states, &of_free);
     let place: FxHashMap<Var, usize> = statements.iter().enumerate().flat_map(|(k, (vars, _))| vars.iter().map(move |v| (*v, k))).collect();
     let bounds: FxHashMap<Var, (Exp, Type)> = place.keys().filter_map(|v| Some((*v, cx.padded(*v, &place, Some(&within))?))).collect();
-    let Taken { shared, redone } = taken(cx.vars, &statements, &of_states, &of_free, &|v| bounds.contains_key(&v));
+    let Taken { shared, redone, twice } = taken(cx.vars, &statements, &of_states, &of_free, &|v| bounds.contains_key(&v));
+    if twice && free.iter().all(|v| cx.may_make_adjoint(*v)) {
+        let back = Together { lambda, starts, statements, of_states, of_free, index: i, size };
+        let at_first = back.run(cx, free);
+        for (k, adjoint) in moving.iter().zip(at_first) {
+            cx.contribute(&init[*k], Exp::Var(adjoint));
+        }
+        return forth;
+    }
     let types = shared.iter().map(|v| bounds[v].1.clone()).collect();
     let beside = Beside::new(cx.vars, shared.clone(), types, &size);
     let from_end = size_exp(&size.sub(&Size::constant(1)).sub(&Size::var(t)));
@@ -199,6 +207,48 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
         cx.contribute(&init[*k], index(all, vec![n.clone()], Site::default()));
     }
     forth
+}
+
+/// The way back in which the adjoints of free variables are carried along with those of the states: where a step has loops
+/// that yield both, each of them runs once.
+struct Together {
+    lambda: Vec<Var>,
+    starts: Vec<Exp>,
+    statements: Vec<Statement>,
+    of_states: Vec<Exp>,
+    of_free: Vec<Exp>,
+    index: Var,
+    size: Size,
+}
+
+impl Together {
+    /// Gives the adjoints of the first states.
+    fn run(self, cx: &mut Reverse, free: Vec<Var>) -> Vec<Var> {
+        let mut state = self.lambda;
+        let mut init = self.starts;
+        let mut next = self.of_states;
+        let first: Vec<Var> = state.iter().map(|l| cx.vars.fresh_like(*l, cx.vars.ty(*l).clone())).collect();
+        let mut all = first.clone();
+        for (v, contribution) in free.iter().zip(self.of_free) {
+            let so_far = cx.adjoint_var(*v);
+            next.push(add(so_far, contribution));
+            state.push(so_far);
+            let ty = cx.vars.ty(*v).clone();
+            init.push(cx.take_contributions(*v).unwrap_or_else(|| zero(cx.vars, &ty)));
+            all.push(cx.adjoint_var(*v));
+        }
+        let t = cx.vars.fresh(cx.vars.name(self.index).to_string(), Type::I64);
+        let from_end = size_exp(&self.size.sub(&Size::constant(1)).sub(&Size::var(t)));
+        let body = copy(cx.vars, &lets(self.statements, tuple(next)), &Substitution::from_iter([(self.index, from_end)]));
+        let trip = Trip::For(Range { index: t, lo: i64(0), hi: size_exp(&self.size) });
+        let back = Exp::Loop(Box::new(Iteration { state, init: tuple(init), trip, body, annotations: vec![] }));
+        let back = copy(cx.vars, &back, &Substitution::default());
+        cx.emit(all.clone(), back);
+        for (v, adjoint) in free.iter().zip(&all[first.len()..]) {
+            cx.contribute(&Exp::Var(*v), Exp::Var(*adjoint));
+        }
+        first
+    }
 }
 
 /// What the terms of sums take over from the steps: values whose size is the same in all steps.

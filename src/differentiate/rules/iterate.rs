@@ -7,10 +7,12 @@
 //! Loops that only write places, each once, need no states (`writes`). Arrays that the steps change where they are need not
 //! be kept (`in_place`).
 //! A `while` loop is run once to count its iterations, and then is a loop over so many.
+//! Annotated loops keep fewer states and run steps again (`blocks`).
 
 use super::super::forward::Forward;
 use super::super::reverse::Reverse;
 use super::super::scope::Statement;
+use super::blocks::{self, Cut};
 use super::history::{self, Seeds, Sums};
 use super::in_place;
 use super::summed::{self, Summed};
@@ -32,6 +34,12 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, l: Iteration, adjoints: Vec<Opt
     if let (Some(found), [y], [Some(y_adj)], false) = (writes::Writes::of(&l), vars.as_slice(), adjoints.as_slice(), gives_back) {
         return writes::reverse(cx, *y, l.init, found, y_adj.clone());
     }
+    if let (Some(cut), false) = (Cut::of(&l.annotations), gives_back) {
+        let mut forth = vec![];
+        let (index, size, body) = from_zero(cx, &l, &l.state, &l.init, &l.body, l.body.clone(), &mut forth);
+        forth.extend(blocks::reverse(cx, &blocks::Steps { vars: &vars, l: &l, index, size: &size, body: &body }, &cut, adjoints));
+        return forth;
+    }
     let found = match (Summed::of(cx.vars, &l), &l.trip) {
         _ if gives_back => Summed::nothing(&l),
         (found, Trip::For(range)) if found.carried.is_empty() => return summed::reverse(cx, vars, &l, found, range.clone(), adjoints),
@@ -46,27 +54,8 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, l: Iteration, adjoints: Vec<Opt
     let start = tuple(found.carried.iter().map(|k| init[*k].clone()).collect());
     let body = lets(found.statements.clone(), tuple(found.next.iter().chain(&found.terms).cloned().collect()));
     let mut forth = vec![];
-    let (index, size, body) = match &l.trip {
-        Trip::For(range) => {
-            let (lo, hi) = (exp_size(&range.lo).expect("a size"), exp_size(&range.hi).expect("a size"));
-            let size = hi.sub(&lo);
-            // A history has a first state in any case.
-            let size = if cx.facts.prove_nonneg(&size) { size } else { size.maximum(&Size::default()) };
-            if lo == Size::default() {
-                (range.index, size, body)
-            } else {
-                let t = cx.vars.fresh(cx.vars.name(range.index).to_string(), Type::I64);
-                let with = Substitution::from_iter([(range.index, size_exp(&Size::var(t).add(&lo)))]);
-                (t, size, substitute(cx.vars, body, &with))
-            }
-        }
-        Trip::While(condition) => {
-            let step = lets(found.statements.clone(), tuple(found.next.clone()));
-            let count = counted(cx, &state, &start, condition, &step, &mut forth);
-            cx.facts.assume_nonneg(Size::var(count));
-            (cx.vars.fresh("i", Type::I64), Size::var(count), body)
-        }
-    };
+    let step = lets(found.statements.clone(), tuple(found.next.clone()));
+    let (index, size, body) = from_zero(cx, &l, &state, &start, &step, body, &mut forth);
     let steps = in_place::Steps { vars: &vars, found: &found, state: &state, init: &l.init, index, size: &size, body: &body };
     if let Some(steps) = in_place::reverse(cx, &steps, &adjoints) {
         forth.extend(steps);
@@ -96,6 +85,38 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, l: Iteration, adjoints: Vec<Opt
         }
     }
     forth
+}
+
+/// A loop's index, number of steps and body, where the index runs from 0. `state`, `start` and `step` are the part of the loop
+/// by which a `while` loop is counted.
+fn from_zero(
+    cx: &mut Reverse,
+    l: &Iteration,
+    state: &[Var],
+    start: &Exp,
+    step: &Exp,
+    body: Exp,
+    forth: &mut Vec<Statement>,
+) -> (Var, Size, Exp) {
+    match &l.trip {
+        Trip::For(range) => {
+            let (lo, hi) = (exp_size(&range.lo).expect("a size"), exp_size(&range.hi).expect("a size"));
+            let size = hi.sub(&lo);
+            // A history has a first state in any case.
+            let size = if cx.facts.prove_nonneg(&size) { size } else { size.maximum(&Size::default()) };
+            if lo == Size::default() {
+                return (range.index, size, body);
+            }
+            let t = cx.vars.fresh(cx.vars.name(range.index).to_string(), Type::I64);
+            let with = Substitution::from_iter([(range.index, size_exp(&Size::var(t).add(&lo)))]);
+            (t, size, substitute(cx.vars, body, &with))
+        }
+        Trip::While(condition) => {
+            let count = counted(cx, state, start, condition, step, forth);
+            cx.facts.assume_nonneg(Size::var(count));
+            (cx.vars.fresh("i", Type::I64), Size::var(count), body)
+        }
+    }
 }
 
 /// How often a `while` loop runs: the loop itself, counting.

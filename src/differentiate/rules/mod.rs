@@ -1,6 +1,7 @@
 //! The rules, one file per construct, both modes in each, with the mathematics on top.
 
 pub mod array;
+pub mod blocks;
 pub mod branch;
 pub mod generate;
 pub mod history;

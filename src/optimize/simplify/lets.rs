@@ -137,7 +137,9 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
         let body = replace(cx, whole, body);
         return Ok(let_(parts, value, body));
     }
-    if matches!(value, Exp::Var(_) | Exp::Lit(_)) || (ty == Type::I64 && exp_size(&value).is_some()) {
+    // A size that says much is kept under its name: what is proven of sizes is proven of what they are made of.
+    let is_size = || ty == Type::I64 && exp_size(&value).is_some_and(|s| u.count <= 1 || s.nesting() <= 1);
+    if matches!(value, Exp::Var(_) | Exp::Lit(_)) || is_size() {
         return Ok(replace(cx, value, body));
     }
     if u.in_size {
