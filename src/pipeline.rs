@@ -152,7 +152,16 @@ impl Compiler {
             self.define(callee);
         }
         match self.program.function(id).body {
-            Body::Derived { .. } => differentiate(&mut self.program, id),
+            Body::Derived { of, .. } => {
+                // The formulas of one operation's partials have much in common, which is to have one adjoint.
+                let original = self.program.function(of).body.clone();
+                if matches!(&original, Body::Exp(body) if partials::has_partials(body)) {
+                    self.run(of, expand_partials);
+                    self.run(of, share);
+                }
+                differentiate(&mut self.program, id);
+                self.program.functions[of.0 as usize].body = original;
+            }
             Body::Exp(_) => inline(&mut self.program, id),
         }
     }

@@ -20,7 +20,7 @@ use forward::Forward;
 use reverse::Reverse;
 use scope::{Scope, Statement, leaf_types, rebuild};
 
-/// Defines the derived function `id`, whose original must be defined and free of calls.
+/// Defines the derived function `id`, whose original must be defined, free of calls and of partials.
 pub fn differentiate(program: &mut Program, id: FunctionId) {
     let Body::Derived { mode, of, wrt } = program.function(id).body.clone() else { return };
     let original = program.function(of).clone();
@@ -37,7 +37,6 @@ pub fn differentiate(program: &mut Program, id: FunctionId) {
         with.insert(*old, Exp::Var(*new));
     }
     let body = copy(vars, body, &with);
-    let body = partials::expand_partials(vars, body);
     let params = &derived.params[..original.params.len()];
     let extra = &derived.params[original.params.len()..];
 

@@ -56,6 +56,12 @@ pub fn expand_partials(vars: &mut Vars, exp: Exp) -> Exp {
     }
 }
 
+pub fn has_partials(exp: &Exp) -> bool {
+    let mut found = matches!(exp, Exp::Partial(..));
+    exp.for_each_child(&mut |e| found = found || has_partials(e));
+    found
+}
+
 /// The formula of a `Partial`, its operands put in.
 fn formula_of(vars: &Vars, op: Op, k: usize, operands: &[Exp]) -> Exp {
     let kinds: Vec<Scalar> = operands.iter().map(|e| scalar_of(vars, e)).collect();

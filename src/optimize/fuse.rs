@@ -72,7 +72,7 @@ fn nest_depth(exp: &Exp) -> usize {
 }
 
 /// Whether the one use of `v` reads an element at distinct indices, among them every loop that the use stands in.
-fn read_elementwise(exp: &Exp, v: Var, rank: usize, loops: &mut Vec<Var>) -> bool {
+pub fn read_elementwise(exp: &Exp, v: Var, rank: usize, loops: &mut Vec<Var>) -> bool {
     if let Exp::Index(array, keys, _) = exp {
         if **array == Exp::Var(v) {
             let distinct = (0..keys.len()).all(|k| matches!(keys[k], Exp::Var(_)) && !keys[..k].contains(&keys[k]));

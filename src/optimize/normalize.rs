@@ -99,7 +99,7 @@ fn one_term(cx: &mut Context, exp: Exp) -> Rewrite {
 }
 
 /// The one index for which an equation holds.
-fn solve(cx: &Context, condition: &Exp, i: Var) -> Option<Exp> {
+pub fn solve(cx: &Context, condition: &Exp, i: Var) -> Option<Exp> {
     let Exp::Op(Op::Eq, sides, _) = condition else { return None };
     if let (Some(a), Some(b)) = (exp_size(&sides[0]), exp_size(&sides[1])) {
         let (sign, rest) = linear(&a.sub(&b), i)?;

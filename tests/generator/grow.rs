@@ -360,7 +360,11 @@ impl Grower<'_> {
                 let (index, range) = self.range(matches!(kind, Kind::Max | Kind::Min));
                 let body = same!();
                 self.env.pop();
-                made(&format!("{word} {index} in {range}. {{}}"), vec![body])
+                // Of nothing, `max` and `min` are infinite, and a product may be huge: neither is moderate, nor are sines of it.
+                match kind {
+                    Kind::Sum => made(&format!("{word} {index} in {range}. {{}}"), vec![body]),
+                    _ => made(&format!("atan({word} {index} in {range}. {{}})"), vec![body]),
+                }
             }
             Kind::ArgMax | Kind::ArgMin => {
                 let word = format!("{kind:?}").to_lowercase();

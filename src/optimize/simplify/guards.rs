@@ -32,7 +32,31 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
                 value => Err(let_(vars, value, body)),
             },
         },
+        // A loop that begins with zero and never leaves it.
+        Exp::Loop(l) => match (&l.trip, guarded(cx, &l.init)) {
+            (Trip::For(_), Some((p, init))) if vanishes(&l.body, &mut l.state.iter().copied().collect()) => {
+                Ok(guard(p, Exp::Loop(Box::new(Iteration { init, ..*l }))))
+            }
+            _ => Err(Exp::Loop(l)),
+        },
         exp => Err(exp),
+    }
+}
+
+/// The condition outside which a value is zero, and the value under it.
+fn guarded(cx: &Context, exp: &Exp) -> Option<(Exp, Exp)> {
+    match exp {
+        Exp::Guard(p, e) => Some(((**p).clone(), (**e).clone())),
+        Exp::Singleton(places, value, site) if places.iter().all(|(k, s)| site.passed || cx.facts.in_range(k, s)) => {
+            let (p, e) = guarded(cx, value)?;
+            Some((p, singleton(places.clone(), e, *site)))
+        }
+        Exp::Tuple(parts) => {
+            let (p, _) = parts.iter().find_map(|e| guarded(cx, e))?;
+            let under = |e: &Exp| if is_zero(e) { Some(e.clone()) } else { guarded(cx, e).filter(|(q, _)| *q == p).map(|(_, e)| e) };
+            Some((p.clone(), Exp::Tuple(parts.iter().map(under).collect::<Option<_>>()?)))
+        }
+        _ => None,
     }
 }
 
@@ -52,15 +76,21 @@ fn vanishes(exp: &Exp, zeros: &mut FxHashSet<Var>) -> bool {
             }
             vanishes(body, zeros)
         }
+        Exp::Update(array, _, value, _) => vanishes(array, zeros) && vanishes(value, zeros),
+        Exp::Loop(l) => {
+            vanishes(&l.init, zeros) && {
+                zeros.extend(&l.state);
+                vanishes(&l.body, zeros)
+            }
+        }
+        Exp::History(h) => {
+            vanishes(&h.init, zeros) && {
+                zeros.extend(&h.state);
+                vanishes(&h.body, zeros)
+            }
+        }
         Exp::Lit(_) => is_zero(exp),
-        Exp::Op(..)
-        | Exp::Partial(..)
-        | Exp::Reduce(..)
-        | Exp::History(_)
-        | Exp::Loop(_)
-        | Exp::Update(..)
-        | Exp::Array(_)
-        | Exp::Call(..) => false,
+        Exp::Op(..) | Exp::Partial(..) | Exp::Reduce(..) | Exp::Array(_) | Exp::Call(..) => false,
     }
 }
 

@@ -1,7 +1,10 @@
 //! `let`s: dropped if unused, put in place if that repeats no work, pruned of parts that nothing uses.
 
 use super::super::Context;
+use super::super::fuse::read_elementwise;
 use super::arrays::{shared, total};
+use super::sink::{sink, sinks};
+use super::views::{is_view, one_in_a_row};
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
 use crate::ir::facts::Facts;
@@ -125,6 +128,12 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
     if vars.iter().all(|v| of(*v).count == 0) {
         return Ok(body);
     }
+    if vars.iter().all(|v| !of(*v).in_loop && !of(*v).in_size) && !costs_nothing(cx.vars, &value) {
+        let total = vars.iter().map(|v| of(*v).count).sum();
+        if !vars.iter().any(|v| is_overtaken(cx.vars, &value, *v, &body)) && sinks(&body, &vars, total) {
+            return Ok(sink(body, &vars, &mut Some(value), total));
+        }
+    }
     let [v] = vars.as_slice() else { return prune(vars, value, body, uses) };
     let (v, u) = (*v, of(*v));
     let ty = cx.vars.ty(v).clone();
@@ -194,10 +203,22 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
         Exp::For(..) if is_zero(&value) => Ok(inline_copies(cx.vars, body, v, &value)),
         // An array of reads is a view too, where all that is read of it is known to be there. One that is read often and
         // says much is kept: views of views of it would double what they say at each step.
-        Exp::For(..)
-            if u.whole == 0 && is_view(cx, &value) && (u.count == 1 || value.node_count() <= SHORT_VIEW) && reads_known(cx, &body, v) =>
-        {
-            Ok(inline_copies(cx.vars, body, v, &value))
+        Exp::For(..) | Exp::Guard(..) if u.whole == 0 && (u.count == 1 || value.node_count() <= SHORT_VIEW) && is_array(&ty) => {
+            let (bindings, view) = match &value {
+                value if is_view(cx, value) => (vec![], value.clone()),
+                value if u.count > 1 || !read_elementwise(&body, v, ty.shape().len(), &mut vec![]) => {
+                    match one_in_a_row(cx, value, cx.vars.name(v).to_string()) {
+                        Some((small, e, view)) => (vec![(vec![small], e)], view),
+                        None => return Err(let_(vars, value.clone(), body)),
+                    }
+                }
+                // It will be fused as it is.
+                value => return Err(let_(vars, value.clone(), body)),
+            };
+            if !reads_known(cx, &body, v) {
+                return Err(let_(vars, value, body));
+            }
+            Ok(lets(bindings, inline_copies(cx.vars, body, v, &view)))
         }
         Exp::Array(items) if u.whole == 0 && u.computed_keys == 0 => {
             let mut bindings = vec![];
@@ -220,15 +241,8 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
     }
 }
 
-/// An array whose elements cost nothing, or are zero but for one place that does not have to be checked.
-fn is_view(cx: &Context, exp: &Exp) -> bool {
-    match exp {
-        Exp::For(_, _, body) => is_view(cx, body),
-        Exp::Singleton(places, value, site) => {
-            site.passed && places.iter().all(|(k, _)| costs_nothing(cx.vars, k)) && costs_nothing(cx.vars, value)
-        }
-        exp => costs_nothing(cx.vars, exp),
-    }
+fn is_array(ty: &Type) -> bool {
+    matches!(ty, Type::Array(..))
 }
 
 /// Whether a value reads arrays that are overwritten before the variable is used.

@@ -7,7 +7,9 @@ mod algebra;
 pub(super) mod arrays;
 pub(super) mod guards;
 pub(super) mod lets;
+mod sink;
 mod tuples;
+mod views;
 
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::*;
