@@ -13,7 +13,7 @@ use crate::optimize::dissolve_singletons::dissolve_singletons;
 use crate::optimize::fuse::fuse;
 use crate::optimize::fuse_siblings::fuse_siblings;
 use crate::optimize::hoist::hoist;
-use crate::optimize::inline::{callees, inline};
+use crate::optimize::inline::{callees, inline, inline_for_derivatives};
 use crate::optimize::normalize::normalize;
 use crate::optimize::share::share;
 use crate::optimize::simplify::simplify;
@@ -38,7 +38,7 @@ const SETTLE: &[(&str, Pass)] = &[
 /// Passes that run once each, each followed by settling. The bound on operations (a gradient costs at most four times
 /// its function, its inputs and outputs) holds before them.
 const FINISH: &[(&str, Pass)] =
-    &[("expand_partials", expand_partials), ("store_or_recompute", store_or_recompute), ("hoist", hoist), ("share", share)];
+    &[("expand_partials", finish_derivatives), ("store_or_recompute", store_or_recompute), ("hoist", hoist), ("share", share)];
 
 /// Last of all, since simplification takes such loops apart.
 const LAST: &[(&str, Pass)] = &[("fuse_siblings", fuse_siblings)];
@@ -160,9 +160,13 @@ impl Compiler {
                     self.run(of, share);
                 }
                 differentiate(&mut self.program, id);
+                for callee in callees(&self.program, id) {
+                    self.define(callee);
+                }
+                inline_for_derivatives(&mut self.program, id);
                 self.program.functions[of.0 as usize].body = original;
             }
-            Body::Exp(_) => inline(&mut self.program, id),
+            Body::Exp(_) => inline_for_derivatives(&mut self.program, id),
         }
     }
 
@@ -198,4 +202,15 @@ impl Compiler {
 
 fn expand_partials(cx: &mut Context, exp: Exp) -> Exp {
     partials::expand_partials(cx.vars, exp)
+}
+
+/// No derivative is taken any more: what was for derivatives alone goes.
+fn finish_derivatives(cx: &mut Context, exp: Exp) -> Exp {
+    fn go_on(exp: Exp) -> Exp {
+        match exp.map_children(&mut go_on) {
+            Exp::Op(Op::StopGradient, mut args, _) => args.remove(0),
+            exp => exp,
+        }
+    }
+    go_on(expand_partials(cx, exp))
 }

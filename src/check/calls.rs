@@ -430,6 +430,12 @@ impl<'a> Checker<'a> {
         if let Some(result) = kinds.and_then(|kinds| op.result(&kinds)) {
             return Typed::new(Exp::Op(op, found.into_iter().map(|f| f.exp).collect(), Site::new(span)), Type::Scalar(result));
         }
+        if op == Op::StopGradient {
+            let ty = types[0].clone();
+            let operands = found.into_iter().map(|f| (f.exp, ty.clone())).collect();
+            let exp = self.partwise(operands, &ty, &mut |c, operands, ty| c.stopped(operands, ty));
+            return Typed::new(exp, ty);
+        }
         let shown: Vec<String> = types.iter().map(|t| format!("`{}`", self.describe(t))).collect();
         let mut diagnostic = Diagnostic::error(span, format!("`{name}` does not take {}", shown.join(" and ")));
         for (arg, ty) in args.iter().zip(&shown) {

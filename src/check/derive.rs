@@ -249,7 +249,7 @@ impl Deriving<'_> {
     }
 
     /// A function for `differentiate` to define; `wrt` ascending.
-    fn derived(&mut self, f: FunctionId, mode: Mode, wrt: &[usize]) -> FunctionId {
+    pub fn derived(&mut self, f: FunctionId, mode: Mode, wrt: &[usize]) -> FunctionId {
         let wanted = Body::Derived { mode, of: f, wrt: wrt.to_vec() };
         if let Some(k) = self.program.functions.iter().position(|g| g.body == wanted) {
             return FunctionId(k as u32);

@@ -33,6 +33,7 @@ mod messages;
 mod operator_calls;
 mod operators;
 mod records;
+mod rules;
 mod scope;
 mod sizes;
 mod states;
@@ -87,6 +88,7 @@ fn walk(module: &ast::Module, at: Option<(&str, &[Scalar])>) -> (Program, Vec<Di
     }
     let parts = checker.parts.values().flatten().copied().collect();
     erase::erase(&mut checker.program, 0, &parts);
+    checker.attach_rules();
     let mut diagnostics = checker.diagnostics;
     diagnostics.sort_by_key(|d| d.labels.first().map(|label| label.span));
     (checker.program, diagnostics)

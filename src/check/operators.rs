@@ -183,6 +183,14 @@ impl<'a> Checker<'a> {
         lets(bindings, body)
     }
 
+    /// `stop_gradient` of each number; what has no derivative is as it is.
+    pub fn stopped(&mut self, mut operands: Vec<(Exp, Type)>, ty: &Type) -> Exp {
+        match ty.has_float() {
+            true => self.elementwise(operands, ty, |e| Exp::Op(Op::StopGradient, e, Site::default())),
+            false => operands.remove(0).0,
+        }
+    }
+
     fn power(&mut self, op_span: Span, a: &ast::Exp, b: &ast::Exp, hint: Option<&Type>) -> Typed {
         // An integer literal exponent stays an integer, whatever the base is.
         let (left, right) = if is_number(b) {

@@ -48,11 +48,13 @@ pub fn show(options: &Show) -> Result<(), Failure> {
 /// The function, after those that it calls: together they are a program.
 pub fn definitions(program: &Program, id: FunctionId) -> String {
     fn visit(program: &Program, id: FunctionId, seen: &mut Vec<FunctionId>) {
-        for callee in callees(program, id) {
+        for callee in callees(program, id).into_iter().filter(|f| !seen.contains(f)).collect::<Vec<_>>() {
             visit(program, callee, seen);
         }
         if !seen.contains(&id) {
             seen.push(id);
+            // The derivatives that it is given call it, as a rule.
+            program.vars.rules(id).into_iter().flat_map(|rules| rules.given()).for_each(|rule| visit(program, rule, seen));
         }
     }
     let mut order = vec![];

@@ -87,7 +87,8 @@ impl<'a> Forward<'a> {
             Exp::Update(array, keys, value, site) => rules::update::forward(self, vars[0], *array, keys, *value, site, out),
             Exp::Guard(p, e) => rules::branch::forward_guard(self, vars, *p, *e, out),
             Exp::If(p, a, b) => rules::branch::forward_if(self, vars, *p, *a, *b, out),
-            Exp::Partial(..) | Exp::Let(..) | Exp::Tuple(_) | Exp::Call(..) => {
+            Exp::Call(id, args, site) => rules::call::forward(self, vars, id, args, site, out),
+            Exp::Partial(..) | Exp::Let(..) | Exp::Tuple(_) => {
                 panic!("differentiate: not a statement in named form: {exp:?}")
             }
         }

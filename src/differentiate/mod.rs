@@ -36,7 +36,11 @@ pub fn differentiate(program: &mut Program, id: FunctionId) {
     for (old, new) in original.params.iter().zip(&derived.params) {
         with.insert(*old, Exp::Var(*new));
     }
-    let body = copy(vars, body, &with);
+    // Of a function that has derivatives of its own these are taken, not its body's.
+    let body = match vars.rules(of) {
+        Some(_) => Exp::Call(of, derived.params[..original.params.len()].iter().map(|v| Exp::Var(*v)).collect(), Site::default()),
+        None => copy(vars, body, &with),
+    };
     let params = &derived.params[..original.params.len()];
     let extra = &derived.params[original.params.len()..];
 

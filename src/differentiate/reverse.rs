@@ -265,7 +265,8 @@ impl<'a> Reverse<'a> {
             Exp::Update(ref array, ref keys, ref value, site) => rules::update::reverse(self, array, keys, value, site, single(adjoints)),
             Exp::Guard(p, e) => return rules::branch::reverse_guard(self, vars, *p, *e, adjoints),
             Exp::If(p, a, b) => return rules::branch::reverse_if(self, vars, *p, *a, *b, adjoints),
-            Exp::Partial(..) | Exp::Let(..) | Exp::Tuple(_) | Exp::Call(..) => {
+            Exp::Call(id, ref args, site) => rules::call::reverse(self, &vars, id, args, site, adjoints),
+            Exp::Partial(..) | Exp::Let(..) | Exp::Tuple(_) => {
                 panic!("differentiate: not a statement in named form: {exp:?}")
             }
         }

@@ -217,7 +217,16 @@ impl Namer<'_> {
                 let (a, b) = (self.scope(*a).into_exp(), self.scope(*b).into_exp());
                 self.bind(if_(p, a, b), "e", out, targets)
             }
-            Exp::Call(..) => panic!("differentiate: calls are inlined before"),
+            Exp::Call(id, args, site) => {
+                let args = args
+                    .into_iter()
+                    .map(|a| {
+                        let ty = type_of_exp(self.vars, &a);
+                        rebuild(&ty, &mut self.name(a, out, &[]).into_iter())
+                    })
+                    .collect();
+                self.bind(Exp::Call(id, args, site), "e", out, targets)
+            }
         }
     }
 

@@ -233,8 +233,15 @@ fn type_in(vars: &Vars, program: Option<&Program>, exp: &Exp) -> Type {
         Exp::Tuple(parts) => Type::Tuple(parts.iter().map(of).collect()),
         Exp::Array(items) => of(&items[0]).with_axis(&Size::constant(items.len() as i64)),
         Exp::Call(id, args, _) => {
-            let program = program.expect("an expression without calls");
-            call_type(program, *id, &args.iter().map(of).collect::<Vec<_>>(), args)
+            let types: Vec<Type> = args.iter().map(of).collect();
+            match program {
+                Some(program) => call_type(program, *id, &types, args),
+                None => {
+                    let heading = vars.heading(*id);
+                    let bound = bind_sizes_of(vars, &heading.sizes, &heading.params, &types, args);
+                    heading.result.map_sizes(&mut |s| s.substitute(&|v| bound.get(&v).cloned()))
+                }
+            }
         }
     }
 }
@@ -250,6 +257,9 @@ pub fn call_type(program: &Program, id: FunctionId, arg_types: &[Type], args: &[
 /// What the sizes and `i64` parameters of a function stand for in a call.
 pub fn bind_sizes(program: &Program, id: FunctionId, arg_types: &[Type], args: &[Exp]) -> rustc_hash::FxHashMap<Var, Size> {
     let f = program.function(id);
+    bind_sizes_of(&program.vars, &f.sizes, &f.params, arg_types, args)
+}
+fn bind_sizes_of(vars: &Vars, sizes: &[Var], params: &[Var], arg_types: &[Type], args: &[Exp]) -> rustc_hash::FxHashMap<Var, Size> {
     let mut bound = rustc_hash::FxHashMap::default();
     fn bind(sizes: &[Var], param: &Type, arg: &Type, bound: &mut rustc_hash::FxHashMap<Var, Size>) {
         match (param, arg) {
@@ -264,16 +274,16 @@ pub fn bind_sizes(program: &Program, id: FunctionId, arg_types: &[Type], args: &
             _ => {}
         }
     }
-    for ((param, ty), arg) in f.params.iter().zip(arg_types).zip(args) {
-        bind(&f.sizes, program.vars.ty(*param), ty, &mut bound);
+    for ((param, ty), arg) in params.iter().zip(arg_types).zip(args) {
+        bind(sizes, vars.ty(*param), ty, &mut bound);
         if *ty == Type::I64 {
             if let Some(size) = exp_size(arg) {
                 bound.insert(*param, size);
             }
         }
     }
-    let pairs: Vec<(&Type, &Type)> = f.params.iter().map(|p| program.vars.ty(*p)).zip(arg_types).collect();
-    solve_sizes(&f.sizes, &pairs, &mut bound);
+    let pairs: Vec<(&Type, &Type)> = params.iter().map(|p| vars.ty(*p)).zip(arg_types).collect();
+    solve_sizes(sizes, &pairs, &mut bound);
     bound
 }
 

@@ -225,6 +225,33 @@ pub struct Function {
     pub span: Span,
 }
 
+/// The derivatives of a function that the program gives, one of them at least: `jvp f(params.., tangents..)`, linear in the
+/// tangents of all float parameters, and `vjp f(params.., seed)`, linear in the seed. Calls of such a function stay in a
+/// program until no derivative is taken any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    pub jvp: Option<FunctionId>,
+    pub vjp: Option<FunctionId>,
+    /// Where one is missing, the other's transpose takes its place: its `vjp` by the tangents, or by the seed.
+    pub transposed: Option<FunctionId>,
+}
+
+impl Rules {
+    /// The functions that the program gives.
+    pub fn given(&self) -> impl Iterator<Item = FunctionId> + use<> {
+        self.jvp.into_iter().chain(self.vjp)
+    }
+}
+
+/// What the types of a function's calls are made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heading {
+    pub sizes: Vec<Var>,
+    pub params: Vec<Var>,
+    pub result: Type,
+    pub rules: Option<Rules>,
+}
+
 /// `count` parameters from `at` on are the results of another function on the parameters before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hidden {
@@ -281,39 +308,54 @@ pub struct VarInfo {
 
 /// The table of variables. Cloned with its program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Vars(Vec<VarInfo>);
+pub struct Vars {
+    infos: Vec<VarInfo>,
+    /// The functions with rules and the rules themselves: calls of them are differentiated and optimised.
+    headings: std::collections::BTreeMap<FunctionId, Heading>,
+}
 
 impl Vars {
+    pub fn heading(&self, id: FunctionId) -> &Heading {
+        self.headings.get(&id).expect("calls of functions without rules are inlined before")
+    }
+    /// The derivatives that the program gives for a function itself.
+    pub fn rules(&self, id: FunctionId) -> Option<Rules> {
+        self.headings.get(&id).and_then(|heading| heading.rules)
+    }
+    pub fn set_heading(&mut self, id: FunctionId, heading: Heading) {
+        self.headings.insert(id, heading);
+    }
+
     pub fn fresh(&mut self, name: impl Into<String>, ty: Type) -> Var {
-        self.0.push(VarInfo { name: name.into(), ty, origin: Site::default() });
-        Var(self.0.len() as u32 - 1)
+        self.infos.push(VarInfo { name: name.into(), ty, origin: Site::default() });
+        Var(self.infos.len() as u32 - 1)
     }
     /// A variable of the same name and origin.
     pub fn fresh_like(&mut self, var: Var, ty: Type) -> Var {
-        let VarInfo { name, origin, .. } = &self.0[var.0 as usize];
-        self.0.push(VarInfo { name: name.clone(), ty, origin: *origin });
-        Var(self.0.len() as u32 - 1)
+        let VarInfo { name, origin, .. } = &self.infos[var.0 as usize];
+        self.infos.push(VarInfo { name: name.clone(), ty, origin: *origin });
+        Var(self.infos.len() as u32 - 1)
     }
     pub fn set_origin(&mut self, var: Var, span: Span) {
-        self.0[var.0 as usize].origin = Site::new(span);
+        self.infos[var.0 as usize].origin = Site::new(span);
     }
     pub fn origin(&self, var: Var) -> Option<Span> {
-        self.0.get(var.0 as usize).map(|info| info.origin.span).filter(|span| span.end > span.start)
+        self.infos.get(var.0 as usize).map(|info| info.origin.span).filter(|span| span.end > span.start)
     }
     pub fn name(&self, var: Var) -> &str {
-        &self.0[var.0 as usize].name
+        &self.infos[var.0 as usize].name
     }
     pub fn ty(&self, var: Var) -> &Type {
-        &self.0[var.0 as usize].ty
+        &self.infos[var.0 as usize].ty
     }
     pub fn set_ty(&mut self, var: Var, ty: Type) {
-        self.0[var.0 as usize].ty = ty;
+        self.infos[var.0 as usize].ty = ty;
     }
     pub fn rename(&mut self, var: Var, name: impl Into<String>) {
-        self.0[var.0 as usize].name = name.into();
+        self.infos[var.0 as usize].name = name.into();
     }
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.infos.len()
     }
 }
 

@@ -7,11 +7,21 @@ use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
 
-/// Inlines every call in the function; what it calls must be defined and free of calls itself.
+/// Inlines every call in the function; what it calls must be defined.
 pub fn inline(program: &mut Program, id: FunctionId) {
+    inline_where(program, id, &|_| true);
+}
+
+/// Inlines all calls but those of functions that have derivatives of their own, for the function to be differentiated.
+pub fn inline_for_derivatives(program: &mut Program, id: FunctionId) {
+    let ruled: Vec<bool> = (0..program.functions.len()).map(|k| program.vars.rules(FunctionId(k as u32)).is_some()).collect();
+    inline_where(program, id, &|f| !ruled[f.0 as usize]);
+}
+
+fn inline_where(program: &mut Program, id: FunctionId, wanted: &dyn Fn(FunctionId) -> bool) {
     let Body::Exp(body) = &program.function(id).body else { return };
     let body = body.clone();
-    let body = inline_exp(program, body);
+    let body = inline_exp(program, body, wanted);
     program.functions[id.0 as usize].body = Body::Exp(body);
 }
 
@@ -33,9 +43,12 @@ pub fn callees(program: &Program, id: FunctionId) -> Vec<FunctionId> {
     out
 }
 
-fn inline_exp(program: &mut Program, exp: Exp) -> Exp {
-    let exp = exp.map_children(&mut |e| inline_exp(program, e));
+fn inline_exp(program: &mut Program, exp: Exp, wanted: &dyn Fn(FunctionId) -> bool) -> Exp {
+    let exp = exp.map_children(&mut |e| inline_exp(program, e, wanted));
     let Exp::Call(id, args, site) = exp else { return exp };
+    if !wanted(id) {
+        return Exp::Call(id, args, site);
+    }
     let types: Vec<Type> = args.iter().map(|a| type_of_exp(&program.vars, a)).collect();
     let bound = bind_sizes(program, id, &types, &args);
     let callee = program.function(id).clone();
@@ -62,5 +75,7 @@ fn inline_exp(program: &mut Program, exp: Exp) -> Exp {
         }
     }
     let body = copy(&mut program.vars, body, &with);
+    // What is called may itself have calls of such functions left.
+    let body = inline_exp(program, body, wanted);
     lets(bindings, if callee.span.is_of_library() { body.called_from(site.span) } else { body })
 }

@@ -125,6 +125,7 @@ pub(super) fn row(op: Op) -> Row {
             infix("mod", "mod", Product).case(TryInt2(numerics::int_mod), "iv_int{w}_mod({0}, {1})", |c| c.on([(-9.0, 9.0), (1.0, 5.0)]))
         }
 
+        Op::StopGradient => function("stop_gradient").case(Float1(|x| x), "({0})", |c| c.costs(Free)).case(Int1(|x| x), "({0})", same),
         Op::Agreed => {
             function("agreed").case(TryInt2(numerics::int_agreed), "iv_int{w}_agreed({0}, {1})", |c| c.on([(3.0, 3.0), (3.0, 3.0)]))
         }

@@ -24,14 +24,32 @@ pub struct TypeDefinition {
     pub span: Span,
 }
 
-/// `def name(params) -> result = body`
+/// `def name(params) -> result = body`, or `def jvp name(…)`, which has both words for its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
     pub name: Name,
+    /// The function that it is a derivative of.
+    pub derivative_of: Option<(Mode, Name)>,
     pub params: Vec<Param>,
     pub result: Option<TypeExp>,
     pub body: Exp,
     pub span: Span,
+}
+
+/// Which derivative a definition gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Jvp,
+    Vjp,
+}
+
+impl Mode {
+    pub fn word(self) -> &'static str {
+        match self {
+            Mode::Jvp => "jvp",
+            Mode::Vjp => "vjp",
+        }
+    }
 }
 
 impl Definition {

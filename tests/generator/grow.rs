@@ -361,9 +361,9 @@ impl Grower<'_> {
                 let body = same!();
                 self.env.pop();
                 // Of nothing, `max` and `min` are infinite, and a product may be huge: neither is moderate, nor are sines of it.
-                match kind {
-                    Kind::Sum => made(&format!("{word} {index} in {range}. {{}}"), vec![body]),
-                    _ => made(&format!("atan({word} {index} in {range}. {{}})"), vec![body]),
+                match (kind, ty) {
+                    (Kind::Prod | Kind::Max | Kind::Min, Ty::F64) => made(&format!("atan({word} {index} in {range}. {{}})"), vec![body]),
+                    _ => made(&format!("{word} {index} in {range}. {{}}"), vec![body]),
                 }
             }
             Kind::ArgMax | Kind::ArgMin => {

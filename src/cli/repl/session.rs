@@ -113,7 +113,7 @@ impl Session {
             }
         });
         let used = free(&body);
-        let mut definition = Definition { name, params: vec![], result: None, body, span };
+        let mut definition = Definition { name, derivative_of: None, params: vec![], result: None, body, span };
         let used: Vec<&Known> = self.values.iter().filter(|known| used.contains(&known.name)).collect();
         let param = |known: &&Known| Param { name: Name { text: known.name.clone(), span }, ty: type_exp(&known.value, &known.ty, span) };
         definition.params = used.iter().map(param).collect();
@@ -204,7 +204,8 @@ fn free(exp: &Exp) -> Vec<String> {
 fn for_each_free_in(exp: &mut Exp, f: &mut dyn FnMut(&mut String)) {
     let span = exp.span;
     let body = std::mem::replace(exp, Exp { kind: ExpKind::Error, span });
-    let mut definition = Definition { name: Name { text: INPUT.into(), span }, params: vec![], result: None, body, span };
+    let mut definition =
+        Definition { name: Name { text: INPUT.into(), span }, derivative_of: None, params: vec![], result: None, body, span };
     for_each_free(&mut definition, &mut |name, _| f(name));
     *exp = definition.body;
 }

@@ -3,6 +3,7 @@
 pub mod array;
 pub mod blocks;
 pub mod branch;
+pub mod call;
 pub mod generate;
 pub mod history;
 pub mod in_place;

@@ -130,8 +130,8 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
     }
     if vars.iter().all(|v| !of(*v).in_loop && !of(*v).in_size) && !costs_nothing(cx.vars, &value) {
         let total = vars.iter().map(|v| of(*v).count).sum();
-        if !vars.iter().any(|v| is_overtaken(cx.vars, &value, *v, &body)) && sinks(&body, &vars, total) {
-            return Ok(sink(body, &vars, &mut Some(value), total));
+        if sinks(&body, &vars, total) && !vars.iter().any(|v| is_overtaken(cx.vars, &value, *v, &body)) {
+            return Ok(sink(body, &vars, value, total));
         }
     }
     let [v] = vars.as_slice() else { return prune(vars, value, body, uses) };

@@ -4,14 +4,23 @@
 
 use crate::ir::build::*;
 use crate::ir::*;
-use rustc_hash::FxHashMap;
 
-/// Whether all uses of some variables, `total` of them, stand in one branch or under one guard.
+/// Whether all uses of some variables, `total` of them in this expression, stand in one branch or under one guard.
 pub fn sinks(exp: &Exp, vars: &[Var], total: usize) -> bool {
-    let has_all = |e: &Exp| count(e, vars) == total;
     match exp {
-        Exp::Guard(p, e) => has_all(e) || sinks(p, vars, total),
-        Exp::If(p, a, b) => has_all(a) || has_all(b) || sinks(p, vars, total),
+        Exp::Guard(p, e) => match count(p, vars) {
+            0 => count(e, vars) == total,
+            in_condition => in_condition == total && sinks(p, vars, total),
+        },
+        Exp::If(p, a, b) => match count(p, vars) {
+            0 => count(a, vars) == total || count(b, vars) == total,
+            in_condition => in_condition == total && sinks(p, vars, total),
+        },
+        // A chain of bindings is long: each value is counted once.
+        Exp::Let(_, value, body) => match count(value, vars) {
+            0 => sinks(body, vars, total),
+            in_value => in_value == total && sinks(value, vars, total),
+        },
         Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_) => false,
         Exp::Var(_)
         | Exp::Lit(_)
@@ -19,35 +28,45 @@ pub fn sinks(exp: &Exp, vars: &[Var], total: usize) -> bool {
         | Exp::Partial(..)
         | Exp::Index(..)
         | Exp::Singleton(..)
-        | Exp::Let(..)
         | Exp::Update(..)
         | Exp::Tuple(_)
         | Exp::Array(_)
         | Exp::Call(..) => {
-            let mut found = false;
-            exp.for_each_child(&mut |e| found = found || (has_all(e) && sinks(e, vars, total)));
+            let (mut found, mut seen) = (false, 0);
+            exp.for_each_child(&mut |e| {
+                if seen == 0 {
+                    seen = count(e, vars);
+                    found = seen == total && sinks(e, vars, total);
+                }
+            });
             found
         }
     }
 }
 
 /// Binds the variables to the value where `sinks` found a place for it.
-pub fn sink(exp: Exp, vars: &[Var], value: &mut Option<Exp>, total: usize) -> Exp {
+pub fn sink(exp: Exp, vars: &[Var], value: Exp, total: usize) -> Exp {
     let has_all = |e: &Exp| count(e, vars) == total;
-    if value.is_none() || !has_all(&exp) {
-        return exp;
-    }
-    let mut bind = |e: Exp| let_(vars.to_vec(), value.take().expect("bound once"), e);
     match exp {
-        Exp::Guard(p, e) if has_all(&e) => guard(*p, bind(*e)),
-        Exp::If(p, a, b) if has_all(&a) => if_(*p, bind(*a), *b),
-        Exp::If(p, a, b) if has_all(&b) => if_(*p, *a, bind(*b)),
-        exp => exp.map_children(&mut |e| sink(e, vars, value, total)),
+        Exp::Guard(p, e) if !has_all(&p) => guard(*p, let_(vars.to_vec(), value, *e)),
+        Exp::If(p, a, b) if has_all(&a) => if_(*p, let_(vars.to_vec(), value, *a), *b),
+        Exp::If(p, a, b) if has_all(&b) => if_(*p, *a, let_(vars.to_vec(), value, *b)),
+        Exp::Let(bound, e, body) => match count(&e, vars) {
+            0 => let_(bound, *e, sink(*body, vars, value, total)),
+            _ => let_(bound, sink(*e, vars, value, total), *body),
+        },
+        exp => {
+            let mut value = Some(value);
+            exp.map_children(&mut |e| {
+                if value.is_some() && has_all(&e) { sink(e, vars, value.take().expect("bound once"), total) } else { e }
+            })
+        }
     }
 }
 
 fn count(exp: &Exp, vars: &[Var]) -> usize {
-    let mut counts = FxHashMap::default();
-    exp.count_uses(&mut counts);
-    vars.iter().map(|v| counts.get(v).copied().unwrap_or(0)).sum()
+    let mut found = matches!(exp, Exp::Var(v) if vars.contains(v)) as usize;
+    exp.for_each_size(&mut |size| found += vars.iter().filter(|v| size.mentions(**v)).count());
+    exp.for_each_child(&mut |e| found += count(e, vars));
+    found
 }

@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
         let mut definitions = Vec::new();
         while !self.at(Token::End) {
             match self.token() {
-                Token::Def => definitions.extend(self.definition()),
+                Token::Def => definitions.push(self.definition()),
                 Token::Type => types.extend(self.type_definition()),
                 Token::Hash if self.peek(1) == Token::BracketOpen => self.stray_annotations(),
                 token => {
@@ -134,16 +134,23 @@ impl<'a> Parser<'a> {
         Module { types, definitions }
     }
 
-    /// `def name(params) -> result = body`; `None` for kinds of definitions that are not supported.
-    fn definition(&mut self) -> Option<Definition> {
+    /// `def name(params) -> result = body`
+    fn definition(&mut self) -> Definition {
         let start = self.bump();
         self.open.clear();
-        let is_derivative = self.at(Token::Name) && matches!(self.slice(self.span()), "jvp" | "vjp") && self.peek(1) == Token::Name;
-        if is_derivative {
-            self.unsupported(self.span(), "user-supplied derivatives are");
+        let mode = match self.slice(self.span()) {
+            "jvp" if self.peek(1) == Token::Name => Some(Mode::Jvp),
+            "vjp" if self.peek(1) == Token::Name => Some(Mode::Vjp),
+            _ => None,
+        };
+        if mode.is_some() {
             self.bump();
         }
-        let name = self.name("the name of the function");
+        let mut name = self.name("the name of the function");
+        let derivative_of = mode.map(|mode| (mode, name.clone()));
+        if let Some(mode) = mode {
+            name.text = format!("{} {}", mode.word(), name.text);
+        }
         let params = if self.at(Token::ParenOpen) {
             let open = self.open(Token::ParenClose);
             self.list(open, Token::ParenClose, "`,` or `)`", Parser::param).0
@@ -177,7 +184,7 @@ impl<'a> Parser<'a> {
         };
         let span = start.to(self.previous());
         self.end_of_definition();
-        (!is_derivative).then_some(Definition { name, params, result, body, span })
+        Definition { name, derivative_of, params, result, body, span }
     }
 
     fn param(&mut self) -> Param {
