@@ -68,7 +68,8 @@ fn random_programs_mean_the_same_everywhere() {
     std::panic::set_hook(Box::new(|_| {}));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, |n| n.get()) {
-            scope.spawn(|| {
+            // As deep as the programs are high, as the command line has it.
+            let thread = std::thread::Builder::new().stack_size(256 << 20).spawn_scoped(scope, || {
                 loop {
                     let Some((seed, program)) = work.lock().unwrap().pop() else { return };
                     let start = Instant::now();
@@ -82,6 +83,7 @@ fn random_programs_mean_the_same_everywhere() {
                     }
                 }
             });
+            thread.expect("a thread can be started");
         }
     });
     let mut times = times.into_inner().unwrap();

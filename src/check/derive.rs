@@ -212,7 +212,8 @@ impl Deriving<'_> {
     /// `grad_f`, or `grad_f_wrt_x` where it is not by all float parameters.
     fn name(&self, operator: &str, f: FunctionId, wrt: &[usize]) -> String {
         let function = self.program.function(f);
-        let mut name = format!("{operator}_{}", function.name);
+        // Of a given derivative, whose name is two words, one.
+        let mut name = format!("{operator}_{}", function.name.replace(' ', "_"));
         if wrt != float_params(self.program, f) {
             name += "_wrt";
             wrt.iter().for_each(|k| name += &format!("_{}", self.program.vars.name(function.params[*k])));

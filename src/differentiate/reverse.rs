@@ -392,7 +392,7 @@ impl<'a> Reverse<'a> {
             if inner.given.contains(&v) || bound_again.contains_key(&v) {
                 continue;
             }
-            let redone = !also.contains(&v) && costs_nothing(self.vars, &inner.forward[k].1);
+            let redone = !also.contains(&v) && is_redone(self.vars, &inner.forward[k].1);
             if redone || self.padded(v, place, within).is_none() {
                 redo.insert(k);
                 pending.extend(inner.forward[k].1.free_vars());
@@ -506,5 +506,14 @@ impl Crossed {
     }
     pub fn saved_vars(&self) -> Vec<Var> {
         self.saved.iter().map(|s| s.outer).collect()
+    }
+}
+
+/// Whether the way back does it again instead of reading what was saved: where that costs nothing, as putting a value in its
+/// place among zeros does. So nobody reads the zeros.
+fn is_redone(vars: &Vars, exp: &Exp) -> bool {
+    match exp {
+        Exp::Singleton(places, value, _) => places.iter().all(|(k, _)| costs_nothing(vars, k)) && costs_nothing(vars, value),
+        exp => costs_nothing(vars, exp),
     }
 }

@@ -322,6 +322,10 @@ impl Vars {
     pub fn rules(&self, id: FunctionId) -> Option<Rules> {
         self.headings.get(&id).and_then(|heading| heading.rules)
     }
+    /// For a program whose functions have other numbers.
+    pub fn forget_headings(&mut self) {
+        self.headings.clear();
+    }
     pub fn set_heading(&mut self, id: FunctionId, heading: Heading) {
         self.headings.insert(id, heading);
     }

@@ -12,7 +12,9 @@ use rustc_hash::FxHashMap;
 
 pub fn share(cx: &mut Context, exp: Exp) -> Exp {
     let exp = known_values(cx, exp, &mut FxHashMap::default());
-    repeated_in_body(cx, exp)
+    let exp = repeated_in_body(cx, exp);
+    // What is the same now that its parts are.
+    known_values(cx, exp, &mut FxHashMap::default())
 }
 
 /// Replaces expressions that an enclosing `let` has bound.

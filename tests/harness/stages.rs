@@ -165,7 +165,13 @@ fn alone(program: &Program, id: FunctionId) -> (Program, FunctionId) {
     }
     let function: &Function = program.function(id);
     match &function.body {
-        Body::Exp(body) if !calls(body) => (Program { vars: program.vars.clone(), functions: vec![function.clone()] }, FunctionId(0)),
+        Body::Exp(body) if !calls(body) => {
+            // It has no number that others know it by, nor is it the derivative of one of them.
+            let (mut vars, mut function) = (program.vars.clone(), function.clone());
+            vars.forget_headings();
+            function.name = function.name.replace(' ', "_");
+            (Program { vars, functions: vec![function] }, FunctionId(0))
+        }
         Body::Exp(_) | Body::Derived { .. } => (program.clone(), id),
     }
 }
