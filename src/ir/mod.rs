@@ -322,6 +322,10 @@ impl Vars {
     pub fn rules(&self, id: FunctionId) -> Option<Rules> {
         self.headings.get(&id).and_then(|heading| heading.rules)
     }
+    /// Whether a function is a rule, or the transpose of one: linear in what comes behind its function's parameters.
+    pub fn is_linear(&self, id: FunctionId) -> bool {
+        self.headings.get(&id).is_some_and(|heading| heading.rules.is_none())
+    }
     /// For a program whose functions have other numbers.
     pub fn forget_headings(&mut self) {
         self.headings.clear();

@@ -3,9 +3,11 @@
 //! A call's sizes are those of its arguments. An argument that is an atom, or an integer that is a size, takes its
 //! parameter's place; others are bound first. There is no recursion, so this ends.
 
+use super::simplify::guards::vanishes;
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
+use rustc_hash::FxHashSet;
 
 /// Inlines every call in the function; what it calls must be defined.
 pub fn inline(program: &mut Program, id: FunctionId) {
@@ -54,6 +56,13 @@ fn inline_exp(program: &mut Program, exp: Exp, wanted: &dyn Fn(FunctionId) -> bo
     let callee = program.function(id).clone();
     let Body::Exp(body) = &callee.body else { panic!("inline: {} is not defined", callee.name) };
 
+    // What is linear in an argument that is not there need not be computed.
+    let nothing = match program.vars.is_linear(id) {
+        true => callee.params.iter().zip(&args).filter(|(_, arg)| is_zero(arg)).map(|(param, _)| *param).collect(),
+        false => FxHashSet::default(),
+    };
+    let body = &without(&mut program.vars, body.clone(), nothing);
+
     let mut with = Substitution::default();
     for size in &callee.sizes {
         let value = bound.get(size).cloned().expect("every size is bound by an argument");
@@ -78,4 +87,25 @@ fn inline_exp(program: &mut Program, exp: Exp, wanted: &dyn Fn(FunctionId) -> bo
     // What is called may itself have calls of such functions left.
     let body = inline_exp(program, body, wanted);
     lets(bindings, if callee.span.is_of_library() { body.called_from(site.span) } else { body })
+}
+
+/// The expression where some variables are zero, and everything that is zero with them is left out.
+fn without(vars: &mut Vars, exp: Exp, mut zeros: FxHashSet<Var>) -> Exp {
+    if zeros.is_empty() {
+        return exp;
+    }
+    let ty = type_of_exp(vars, &exp);
+    if ty.has_float() && vanishes(&exp, &mut zeros.clone()) {
+        return zero(vars, &ty);
+    }
+    match exp {
+        Exp::Let(bound, value, body) => {
+            if vanishes(&value, &mut zeros.clone()) {
+                zeros.extend(&bound);
+            }
+            let value = without(vars, *value, zeros.clone());
+            let_(bound, value, without(vars, *body, zeros))
+        }
+        exp => exp.map_children(&mut |e| without(vars, e, zeros.clone())),
+    }
 }

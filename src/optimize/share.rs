@@ -122,8 +122,21 @@ fn repeated_in_body(cx: &mut Context, body: Exp) -> Exp {
     lets(chain, result)
 }
 
+/// What is bound where it occurs twice: scalar operations, and whatever runs a loop.
+fn is_shared(exp: &Exp) -> bool {
+    matches!(exp, Exp::Op(..) | Exp::Partial(..) | Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_))
+}
+
+/// Whether an expression has this canonical form, which is asked of few.
+fn has_form(exp: &Exp, key: &Exp) -> bool {
+    is_shared(exp)
+        && std::mem::discriminant(exp) == std::mem::discriminant(key)
+        && exp.node_count() == key.node_count()
+        && canonical(exp) == *key
+}
+
 fn contains(exp: &Exp, key: &Exp) -> bool {
-    if matches!(exp, Exp::Op(..) | Exp::Partial(..)) && canonical(exp) == *key {
+    if has_form(exp, key) {
         return true;
     }
     let mut found = false;
@@ -133,8 +146,8 @@ fn contains(exp: &Exp, key: &Exp) -> bool {
 
 /// Costly parts evaluated whenever the body is: not under binders, guards, branches or the body of a `let`.
 fn strict_parts(cx: &Context, exp: &Exp, counts: &mut IndexMap<Exp, (usize, Exp)>) {
-    if matches!(exp, Exp::Op(..) | Exp::Partial(..)) && !costs_nothing(cx.vars, exp) && matches!(type_of_exp(cx.vars, exp), Type::Scalar(_))
-    {
+    let is_array_operation = || matches!(exp, Exp::Op(..)) && !matches!(type_of_exp(cx.vars, exp), Type::Scalar(_));
+    if is_shared(exp) && !costs_nothing(cx.vars, exp) && !is_array_operation() {
         counts.entry(canonical(exp)).or_insert_with(|| (0, exp.clone())).0 += 1;
     }
     match exp {
@@ -148,7 +161,7 @@ fn strict_parts(cx: &Context, exp: &Exp, counts: &mut IndexMap<Exp, (usize, Exp)
 }
 
 fn replace(cx: &mut Context, exp: Exp, key: &Exp, v: Var) -> Exp {
-    if matches!(exp, Exp::Op(..) | Exp::Partial(..)) && canonical(&exp) == *key {
+    if has_form(&exp, key) {
         return Exp::Var(v);
     }
     exp.map_children(&mut |e| replace(cx, e, key, v))

@@ -60,7 +60,7 @@ pub fn reverse(cx: &mut Reverse, y: Var, kind: Reduction, range: Range, body: Ex
         Reduction::Max | Reduction::Min => {
             let k = extremum(cx.vars, y, kind, elements, &size, &mut forward);
             let axis = cx.vars.ty(elements).shape()[0].clone();
-            let contribution = guard(some(&size), singleton(vec![(Exp::Var(k), axis)], y_adj, Site::default()));
+            let contribution = guard(some(&size), singleton(vec![(Exp::Var(k), axis)], y_adj, Site::default().passed()));
             cx.contribute(&Exp::Var(elements), contribution);
         }
         Reduction::ArgMax | Reduction::ArgMin | Reduction::Any | Reduction::All => unreachable!("their results are no floats"),

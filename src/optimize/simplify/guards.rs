@@ -61,7 +61,7 @@ fn guarded(cx: &Context, exp: &Exp) -> Option<(Exp, Exp)> {
 }
 
 /// Whether an expression is zero where these variables are.
-fn vanishes(exp: &Exp, zeros: &mut FxHashSet<Var>) -> bool {
+pub fn vanishes(exp: &Exp, zeros: &mut FxHashSet<Var>) -> bool {
     match exp {
         Exp::Var(v) => zeros.contains(v),
         Exp::Index(e, _, _) | Exp::Singleton(_, e, _) | Exp::Guard(_, e) | Exp::For(_, _, e) | Exp::Sum(_, e) => vanishes(e, zeros),
