@@ -4,6 +4,7 @@
 //! (`tests/layers.rs` checks this).
 
 pub mod unfinished;
+pub mod memory;
 pub mod diagnostic;
 pub mod layout;
 pub mod types;

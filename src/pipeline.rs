@@ -5,6 +5,7 @@
 //! settled too (`settle`). Then the passes below run on the one function wanted.
 //! Every pass takes a program to a program of the same meaning; `observe` sees the program after each.
 
+use crate::differentiate::saving::Saving;
 use crate::differentiate::{differentiate, partials};
 use crate::ir::facts::{Facts, Proofs};
 use crate::ir::*;
@@ -60,9 +61,16 @@ pub fn prepare(program: &Program, id: FunctionId, until: Option<&str>) -> Progra
     prepare_observed(program, id, until, &mut |_, _| {})
 }
 
+/// As `prepare`, where derivatives keep as much as is said.
+pub fn prepare_within(program: &Program, id: FunctionId, until: Option<&str>, saving: Saving) -> Program {
+    let mut compiler = Compiler::new(program, saving);
+    compiler.prepare(id, until, &mut |_, _| {});
+    compiler.program
+}
+
 /// As `prepare`; `observe` is shown the program after every pass that ran, with the pass's name.
 pub fn prepare_observed(program: &Program, id: FunctionId, until: Option<&str>, observe: &mut dyn FnMut(&str, &Program)) -> Program {
-    let mut compiler = Compiler { program: program.clone(), defined: FxHashSet::default(), proofs: Proofs::default() };
+    let mut compiler = Compiler::new(program, Saving::All);
     compiler.prepare(id, until, observe);
     compiler.program
 }
@@ -76,9 +84,14 @@ struct Compiler {
     /// Functions that are call-free and settled.
     defined: FxHashSet<FunctionId>,
     proofs: Proofs,
+    saving: Saving,
 }
 
 impl Compiler {
+    fn new(program: &Program, saving: Saving) -> Compiler {
+        Compiler { program: program.clone(), defined: FxHashSet::default(), proofs: Proofs::default(), saving }
+    }
+
     fn prepare(&mut self, id: FunctionId, until: Option<&str>, observe: &mut dyn FnMut(&str, &Program)) {
         let roots = match self.program.function(id).body {
             Body::Derived { .. } => vec![id],
@@ -159,7 +172,7 @@ impl Compiler {
                     self.run(of, expand_partials);
                     self.run(of, share);
                 }
-                differentiate(&mut self.program, id);
+                differentiate(&mut self.program, id, self.saving);
                 for callee in callees(&self.program, id) {
                     self.define(callee);
                 }

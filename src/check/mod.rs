@@ -67,7 +67,7 @@ pub fn check(module: &ast::Module) -> (Program, Vec<Diagnostic>) {
 pub fn check_at(module: &ast::Module, at: Option<(&str, &[Scalar])>) -> (Program, Vec<Diagnostic>) {
     // The walk recurses as deep as the tree is high, which the caller's stack may be too small for.
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || walk(module, at));
+        let thread = std::thread::Builder::new().stack_size(crate::memory::stack(STACK_BYTES)).spawn_scoped(scope, || walk(module, at));
         match thread.expect("a thread can be started").join() {
             Ok(checked) => checked,
             Err(panic) => std::panic::resume_unwind(panic),

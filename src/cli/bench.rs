@@ -26,8 +26,11 @@ pub struct Prepared {
 
 impl Prepared {
     /// The stages, ready to be called.
-    pub fn executables(&self, new: impl Fn(FunctionId) -> Result<Executable, Failure>) -> Result<Vec<Stage<'_>>, Failure> {
-        let stage = |(id, count): &(FunctionId, usize)| Ok(Stage { executable: new(*id)?, values: &self.values[..*count], result: None });
+    pub fn executables(&self, new: impl Fn(FunctionId, &[Value]) -> Result<Executable, Failure>) -> Result<Vec<Stage<'_>>, Failure> {
+        let stage = |(id, count): &(FunctionId, usize)| {
+            let values = &self.values[..*count];
+            Ok(Stage { executable: new(*id, values)?, values, result: None })
+        };
         self.stages.iter().map(stage).collect()
     }
 }
@@ -70,7 +73,7 @@ pub fn prepare(work: &Work) -> Result<Prepared, Failure> {
 pub fn bench(options: &Bench) -> Result<(), Failure> {
     let work = &options.work;
     let prepared = prepare(work)?;
-    let mut stages = prepared.executables(|id| Executable::new(&prepared.source, id, &work.execution))?;
+    let mut stages = prepared.executables(|id, values| Executable::new(&prepared.source, id, &work.execution, values))?;
     let mut times = time(&mut stages, &prepared.source, options.runs)?;
     times.sort_by(f64::total_cmp);
     let (minimum, median) = (times[0], times[times.len() / 2]);

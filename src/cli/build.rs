@@ -2,12 +2,14 @@
 
 use super::derivative::{Derivative, leaf_names};
 use super::failure::Failure;
+use super::memory;
 use super::options::{Build, Form, Kind, Subject};
 use super::output;
 use super::progress::Progress;
 use super::show::head;
 use super::source::Source;
 use super::wrt::By;
+use iverson::differentiate::saving::Saving;
 use iverson::emit::library::{Export, Leaf, Library};
 use iverson::ir::print::print_size;
 use iverson::ir::{FunctionId, Program, Type};
@@ -22,6 +24,7 @@ pub fn build(options: &Build) -> Result<(), Failure> {
     let (folder, name) = place(options)?;
     let settings =
         library::Build { strict: options.strict, openmp: options.openmp, march: (options.march != "any").then(|| options.march.clone()) };
+    let saving = memory::asked(options.memory);
     let mut exports: Vec<Export> = vec![];
     for asked in &options.functions {
         let (mut source, of) = Source::subject(&Subject { file: options.file.clone(), function: asked.function.clone() })?;
@@ -40,9 +43,9 @@ pub fn build(options: &Build) -> Result<(), Failure> {
             let mut made = vec![];
             // The caller computes the sizes that depend on data first.
             if let Some(hidden) = source.program.function(of).hidden {
-                made.push(export(&source, hidden.sizes, None, &settings));
+                made.push(export(&source, hidden.sizes, None, &settings, saving));
             }
-            made.push(export(&source, derivative.as_ref().map_or(of, |d| d.id), derivative.as_ref(), &settings));
+            made.push(export(&source, derivative.as_ref().map_or(of, |d| d.id), derivative.as_ref(), &settings, saving));
             for made in made {
                 if !exports.iter().any(|e| e.kernel.name == made.kernel.name) {
                     exports.push(made);
@@ -101,8 +104,8 @@ fn usage(name: &str, options: &Build) -> Vec<String> {
 }
 
 /// A function with names for its arguments.
-fn export(source: &Source, id: FunctionId, derivative: Option<&Derivative>, settings: &library::Build) -> Export {
-    let program = pipeline::prepare(&source.program, id, None);
+fn export(source: &Source, id: FunctionId, derivative: Option<&Derivative>, settings: &library::Build, saving: Saving) -> Export {
+    let program = pipeline::prepare_within(&source.program, id, None, saving);
     let f = program.function(id);
     let kernel = library::library_kernel(&program, id, settings);
     let mut inputs = vec![];

@@ -11,7 +11,7 @@ use iverson::value::named::Named;
 
 pub fn run(call: &Call) -> Result<(), Failure> {
     let Called { source, id, values, .. } = Source::called(&call.subject, &call.inputs, &call.execution, Purpose::Value)?;
-    let result = Executable::new(&source, id, &call.execution)?.call_watched(&source, &values)?;
+    let result = Executable::new(&source, id, &call.execution, &values)?.call_watched(&source, &values)?;
     output::write(&Named::labelled(result, source.program.result_type(id)), &call.output)
 }
 
@@ -22,7 +22,7 @@ pub fn derivative(call: &Call, kind: Kind, wrt: &Wrt) -> Result<(), Failure> {
     let by = By::new(&mut source, of, wrt)?;
     let (values, _) = by.arguments(&source, values, sizes)?;
     let derivative = Derivative::new(&mut source, &by, kind)?;
-    let result = Executable::new(&source, derivative.id, &call.execution)?.call_watched(&source, &values)?;
+    let result = Executable::new(&source, derivative.id, &call.execution, &values)?.call_watched(&source, &values)?;
     output::write(&derivative.named(&source, result), &call.output)
 }
 
@@ -33,7 +33,7 @@ pub fn directional(d: &Directional, kind: Kind) -> Result<(), Failure> {
     let (mut values, sizes) = by.arguments(&source, values, sizes)?;
     let derivative = Derivative::new(&mut source, &by, kind)?;
     values.extend(derivative.directions(&source, &d.directions.dir, &mut given, &sizes)?);
-    let result = Executable::new(&source, derivative.id, &d.call.execution)?.call_watched(&source, &values)?;
+    let result = Executable::new(&source, derivative.id, &d.call.execution, &values)?.call_watched(&source, &values)?;
     output::write(&derivative.named(&source, result), &d.call.output)
 }
 
@@ -44,6 +44,6 @@ pub fn seeded(d: &Seeded) -> Result<(), Failure> {
     let (mut values, sizes) = by.arguments(&source, values, sizes)?;
     let derivative = Derivative::new(&mut source, &by, Kind::Vjp)?;
     values.push(derivative.seed(&source, d.seed.seed.as_deref(), &mut given, &sizes)?);
-    let result = Executable::new(&source, derivative.id, &d.call.execution)?.call_watched(&source, &values)?;
+    let result = Executable::new(&source, derivative.id, &d.call.execution, &values)?.call_watched(&source, &values)?;
     output::write(&derivative.named(&source, result), &d.call.output)
 }

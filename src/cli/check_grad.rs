@@ -53,7 +53,7 @@ pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
 
     let run = |id, more: &[Value]| {
         let arguments: Vec<Value> = values.iter().chain(more).cloned().collect();
-        Executable::new(&source, id, &options.execution)?.call(&source, &arguments).map(second)
+        Executable::new(&source, id, &options.execution, &arguments)?.call(&source, &arguments).map(second)
     };
     let adjoint = run(reverse.id, std::slice::from_ref(&seed))?;
     let tangent = run(forward.id, &directions)?;
@@ -67,7 +67,7 @@ pub fn check_grad(options: &CheckGrad) -> Result<(), Failure> {
         source.program = widen(&source.program);
         values.iter_mut().for_each(|v| *v = v.widened());
     }
-    let function = Executable::new(&source, of, &options.execution)?;
+    let function = Executable::new(&source, of, &options.execution, &values)?;
 
     // Where each coordinate of the adjoint lies: parameter, and place among its floats.
     let counts: Vec<usize> = wrt.iter().map(|k| values[*k].floats().len()).collect();

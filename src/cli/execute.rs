@@ -1,13 +1,14 @@
 //! A function ready to be called: prepared by the pipeline, then interpreted or compiled.
 
 use super::failure::Failure;
+use super::memory::{self, Known};
 use super::options::{Execution, Target};
 use super::progress::{Progress, is_watched};
 use super::source::Source;
 use iverson::diagnostic::Sources;
-use iverson::ir::{FunctionId, Program};
+use iverson::ir::{FunctionId, Lit, Program};
 use iverson::value::{Error, Value};
-use iverson::{bind, interpret, pipeline, runtime};
+use iverson::{bind, interpret, runtime};
 use std::io::Write;
 use std::time::Instant;
 
@@ -22,10 +23,11 @@ enum Engine {
 }
 
 impl Executable {
-    pub fn new(source: &Source, id: FunctionId, execution: &Execution) -> Result<Executable, Failure> {
+    /// A function that is to be called with values like these.
+    pub fn new(source: &Source, id: FunctionId, execution: &Execution, values: &[Value]) -> Result<Executable, Failure> {
         let start = Instant::now();
         let progress = Progress::new(format!("preparing `{}`", source.program.function(id).name));
-        let program = pipeline::prepare(&source.program, id, None);
+        let program = prepared(&source.program, id, memory_for(execution), threads(execution), values);
         drop(progress);
         let prepared = 1e3 * start.elapsed().as_secs_f64();
         let name = &program.function(id).name;
@@ -53,9 +55,9 @@ impl Executable {
     }
 
     /// Native code that says where its time goes.
-    pub fn profiling(source: &Source, id: FunctionId, execution: &Execution) -> Result<Executable, Failure> {
+    pub fn profiling(source: &Source, id: FunctionId, execution: &Execution, values: &[Value]) -> Result<Executable, Failure> {
         let _progress = Progress::new("compiling for profiling");
-        let program = pipeline::prepare(&source.program, id, None);
+        let program = prepared(&source.program, id, execution.memory, threads(execution), values);
         let compiled = compile(&program, id, runtime::Options { profile: true, ..options(execution.strict) })?;
         Ok(Executable { engine: Engine::Native(Box::new(compiled)), threads: threads(execution) })
     }
@@ -108,7 +110,7 @@ pub fn run_once(
     sources: &Sources,
 ) -> Result<Value, Failure> {
     let progress = Progress::new("preparing");
-    let program = pipeline::prepare(program, id, None);
+    let program = prepared(program, id, None, threads, values);
     drop(progress);
     let engine = match target {
         Target::Interpret => Engine::Interpreter(program, id),
@@ -121,6 +123,34 @@ pub fn run_once(
     let _progress = Progress::new("running");
     Executable { engine, threads }.run(sources, values, &mut result)?;
     Ok(result.expect("a call that succeeds has a value"))
+}
+
+/// The function ready for calls with such values: derivatives keep what their way back needs if that fits in the memory
+/// given, else loops are cut into blocks that do.
+fn prepared(program: &Program, id: FunctionId, memory: Option<u64>, threads: usize, values: &[Value]) -> Program {
+    let known = |whole: &Program| {
+        let sizes = bind::sizes(whole, id, values).ok();
+        let sizes: Option<Vec<i64>> = sizes.and_then(|sizes| whole.function(id).sizes.iter().map(|v| sizes.get(v).copied()).collect());
+        Known { sizes: sizes.unwrap_or_default(), scalars: values.iter().flat_map(scalar_leaves).collect(), threads }
+    };
+    memory::choose(program, id, memory, known).program
+}
+
+/// The interpreter takes several times as much memory for a value as native code.
+fn memory_for(execution: &Execution) -> Option<u64> {
+    match execution.target {
+        Target::C => execution.memory,
+        Target::Interpret => Some(execution.memory.unwrap_or_else(iverson::memory::budget) / 8),
+    }
+}
+
+/// The integers among the leaves of a value.
+fn scalar_leaves(value: &Value) -> Vec<Option<i64>> {
+    match value {
+        Value::Scalar(Lit::I64(n)) => vec![Some(*n)],
+        Value::Tuple(parts) => parts.iter().flat_map(scalar_leaves).collect(),
+        _ => vec![None],
+    }
 }
 
 /// On stderr, if anybody listens.
@@ -141,5 +171,6 @@ fn compile(program: &Program, id: FunctionId, options: runtime::Options) -> Resu
 
 /// How many threads native code may use.
 pub fn threads(execution: &Execution) -> usize {
-    execution.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |n| n as usize)
+    let all = || iverson::memory::threads(std::thread::available_parallelism().map_or(1, usize::from));
+    execution.threads.map_or_else(all, |n| n as usize)
 }

@@ -57,7 +57,7 @@ impl Given {
             self.files.iter().fold(e, |e, file| e.note(format!("{} has {}", file.path().display(), file.names().join(", "))))
         })?;
         if let Some(hidden) = program.function(id).hidden {
-            let found = match Executable::new(source, hidden.sizes, execution)?.call(source, &values)? {
+            let found = match Executable::new(source, hidden.sizes, execution, &values)?.call(source, &values)? {
                 Value::Tuple(sizes) => sizes,
                 size => vec![size],
             };

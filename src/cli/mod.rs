@@ -13,6 +13,7 @@ mod execute;
 mod failure;
 mod fmt;
 mod inputs;
+mod memory;
 mod options;
 mod output;
 mod profile;
@@ -38,7 +39,10 @@ pub fn main() -> ExitCode {
     if !matches!(options.command, Command::Repl(_)) {
         signals::watch();
     }
-    let work = std::thread::Builder::new().name("iverson".into()).stack_size(STACK).spawn(move || dispatch(options.command));
+    let work = std::thread::Builder::new()
+        .name("iverson".into())
+        .stack_size(iverson::memory::stack(STACK))
+        .spawn(move || dispatch(options.command));
     let outcome = work.map(std::thread::JoinHandle::join);
     unfinished::give_up();
     match outcome {

@@ -185,6 +185,9 @@ pub struct Build {
     pub derivative: Vec<Kind>,
     #[command(flatten)]
     pub wrt: Wrt,
+    /// What the derivative may keep for its way back, as 200MB; loops that keep more run steps again
+    #[arg(long, value_name = "SIZE", value_parser = memory_size)]
+    pub memory: Option<u64>,
     /// Where the library goes and what it is called; names begin with NAME_ (default: as the program)
     #[arg(long, short, value_name = "[DIR/]NAME")]
     pub output: Option<PathBuf>,
@@ -255,6 +258,10 @@ pub struct Execution {
     /// Threads of native code (default: all processors)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
+    /// What a derivative may keep for its way back, as 200MB; loops that keep more run steps again (default: half of the
+    /// memory that there is)
+    #[arg(long, value_name = "SIZE", value_parser = memory_size)]
+    pub memory: Option<u64>,
     /// Say on stderr what was compiled and how long it took
     #[arg(long, short)]
     pub verbose: bool,
@@ -358,6 +365,9 @@ pub struct Show {
     pub derivative: Option<Kind>,
     #[command(flatten)]
     pub wrt: Wrt,
+    /// What the derivative may keep for its way back, as 200MB; loops that keep more run steps again
+    #[arg(long, value_name = "SIZE", value_parser = memory_size)]
+    pub memory: Option<u64>,
     /// Show the program as it is after this pass (default: after the last)
     #[arg(long, value_name = "PASS")]
     pub after: Option<String>,
@@ -385,6 +395,10 @@ pub struct Cost {
     pub derivative: Option<Kind>,
     #[command(flatten)]
     pub wrt: Wrt,
+    /// What a derivative may keep for its way back, as 200MB; loops that keep more run steps again (default: half of the
+    /// memory that there is)
+    #[arg(long, value_name = "SIZE", value_parser = memory_size)]
+    pub memory: Option<u64>,
     /// Numbers for these sizes and integer parameters
     #[arg(long, value_name = "n=10,m=20", value_delimiter = ',', value_parser = assignment)]
     pub at: Vec<(String, String)>,
@@ -494,6 +508,29 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.to_string())),
         _ => Err("expected name=value, as in x=[1,2]".to_string()),
+    }
+}
+
+/// A number of bytes: `65536`, `200MB`, `1.5 GB`, `64MiB`.
+fn memory_size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = (text[..end].parse::<f64>().ok(), text[end..].trim());
+    let scale = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => f64::NAN,
+    };
+    match number.map(|n| n * scale).filter(|bytes| *bytes >= 1.0 && *bytes < 1e18) {
+        Some(bytes) => Ok(bytes as u64),
+        None => Err("expected an amount of memory, as 200MB or 4GB".to_string()),
     }
 }
 

@@ -28,8 +28,8 @@ pub fn profile(options: &Profile) -> Result<(), Failure> {
     }
     let prepared = prepare(&options.work)?;
     let source = &prepared.source;
-    let plain = prepared.executables(|id| Executable::new(source, id, execution))?;
-    let marked = prepared.executables(|id| Executable::profiling(source, id, execution))?;
+    let plain = prepared.executables(|id, values| Executable::new(source, id, execution, values))?;
+    let marked = prepared.executables(|id, values| Executable::profiling(source, id, execution, values))?;
     let threads = threads(execution);
     let long = Duration::from_secs_f64(options.seconds) / plain.len() as u32;
     let mut seen = vec![];

@@ -3,6 +3,7 @@
 use super::derivative::Derivative;
 use super::failure::Failure;
 use super::inputs::check_name;
+use super::memory;
 use super::options::{Emit, Show};
 use super::output;
 use super::progress::Progress;
@@ -33,7 +34,7 @@ pub fn show(options: &Show) -> Result<(), Failure> {
     let progress = Progress::new("preparing");
     let program = match options.after.as_deref() {
         Some(CHECKED) => source.program,
-        after => pipeline::prepare(&source.program, id, after),
+        after => pipeline::prepare_within(&source.program, id, after, memory::asked(options.memory)),
     };
     let text = match options.emit {
         None => definitions(&program, id),

@@ -9,6 +9,7 @@ pub mod lineage;
 pub mod partials;
 pub mod reverse;
 pub mod rules;
+pub mod saving;
 pub mod scope;
 pub mod split;
 
@@ -18,14 +19,16 @@ use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
 use forward::Forward;
 use reverse::Reverse;
+use saving::Saving;
 use scope::{Scope, Statement, leaf_types, rebuild};
 
 /// Defines the derived function `id`, whose original must be defined, free of calls and of partials.
-pub fn differentiate(program: &mut Program, id: FunctionId) {
+pub fn differentiate(program: &mut Program, id: FunctionId, saving: Saving) {
     let Body::Derived { mode, of, wrt } = program.function(id).body.clone() else { return };
     let original = program.function(of).clone();
     let Body::Exp(body) = &original.body else { panic!("differentiate: {} is not defined yet", original.name) };
     let derived = program.function(id).clone();
+    let values_each = saving.values_each(&original);
     let vars = &mut program.vars;
 
     // The derived function's own parameters stand for the original's.
@@ -94,6 +97,8 @@ pub fn differentiate(program: &mut Program, id: FunctionId) {
             let seeds = leaf_types(&result_type).iter().map(|ty| if ty.has_float() { seeds.next() } else { None }).collect();
             let targets: Vec<Vec<Var>> = wrt.iter().map(|k| float_leaves(vars, &leaves[*k])).collect();
             let mut cx = Reverse::new(vars, Facts::of_function(&derived), targets.iter().flatten().copied());
+            cx.saving = saving;
+            cx.values_each = values_each;
             cx.mark_varied(&scope.statements);
             let mut done = cx.scope(scope, seeds);
             let result = rebuild(&result_type, &mut done.results.iter().cloned());

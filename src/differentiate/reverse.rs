@@ -12,6 +12,7 @@
 
 use super::lineage::Lineage;
 use super::rules;
+use super::saving::Saving;
 use super::scope::{Scope, Statement, costs_nothing};
 use crate::ir::build::*;
 use crate::ir::facts::Facts;
@@ -27,6 +28,11 @@ pub struct Reverse<'a> {
     varied: FxHashSet<Var>,
     /// Arrays of the scope that are others but for places written in them, where the way back is to make these again.
     pub lineage: Lineage,
+    /// How much loops may keep, in all and each.
+    pub saving: Saving,
+    pub values_each: Option<i64>,
+    /// The state of a loop that is a block already.
+    pub block: Option<Var>,
     frames: Vec<Frame>,
 }
 
@@ -84,7 +90,16 @@ pub struct LoopOf {
 
 impl<'a> Reverse<'a> {
     pub fn new(vars: &'a mut Vars, facts: Facts, wrt: impl IntoIterator<Item = Var>) -> Reverse<'a> {
-        Reverse { vars, facts, varied: wrt.into_iter().collect(), lineage: Lineage::default(), frames: vec![] }
+        Reverse {
+            vars,
+            facts,
+            varied: wrt.into_iter().collect(),
+            lineage: Lineage::default(),
+            saving: Saving::All,
+            values_each: None,
+            block: None,
+            frames: vec![],
+        }
     }
 
     /// Marks what depends on varied variables. Runs once over a function's scope, inner scopes included.

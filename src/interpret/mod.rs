@@ -89,7 +89,10 @@ pub fn call_measured(program: &Program, id: FunctionId, args: &[Value]) -> Resul
         Ok((value.into_value(), interpreter.counts, interpreter.moved))
     };
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, run).expect("a thread can be started");
+        let thread = std::thread::Builder::new()
+            .stack_size(crate::memory::stack(STACK_BYTES))
+            .spawn_scoped(scope, run)
+            .expect("a thread can be started");
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }

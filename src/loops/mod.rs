@@ -8,6 +8,7 @@
 pub mod copies;
 pub mod print;
 pub mod verify;
+pub mod workspace;
 
 pub use crate::ir::Site;
 use crate::scalar::Op;

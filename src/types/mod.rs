@@ -20,6 +20,14 @@ pub enum Scalar {
 }
 
 impl Scalar {
+    /// What a number of this type takes in memory.
+    pub fn bytes(self) -> usize {
+        match self {
+            Scalar::F64 | Scalar::I64 => 8,
+            Scalar::F32 | Scalar::I32 => 4,
+            Scalar::Bool => 1,
+        }
+    }
     pub const ALL: [Scalar; 5] = [Scalar::F64, Scalar::F32, Scalar::I64, Scalar::I32, Scalar::Bool];
 
     pub fn is_float(self) -> bool {

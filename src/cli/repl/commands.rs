@@ -125,7 +125,7 @@ impl Shell {
         let at = given.iter().filter(|(name, _)| name == "at").flat_map(|(_, list)| list.split(','));
         let at: Option<Vec<(String, String)>> = at.map(|item| item.split_once('=').map(|(n, v)| (n.to_string(), v.to_string()))).collect();
         let at = at.ok_or_else(|| Failure::message("sizes are given as `at n=10,m=20`"))?;
-        cost::report(&source, id, &at, false)
+        cost::report(&source, id, &at, None, false)
     }
 
     fn type_of(&mut self, text: &str) -> Result<(), Failure> {

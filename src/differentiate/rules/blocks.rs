@@ -13,6 +13,7 @@
 //! (`in_place`) are kept once for each block, and within it what the steps overwrite.
 
 use super::super::reverse::Reverse;
+use super::super::saving::{Depth, Saving};
 use super::super::scope::{Scope, Statement};
 use super::summed::{Summed, parts};
 use crate::ir::build::*;
@@ -30,6 +31,8 @@ pub struct Cut {
 
 enum Length {
     Given(Size),
+    /// So that a block keeps half of so many values.
+    Within(i64),
     /// So that there are as many blocks as their root of this degree of all steps.
     Root(i64),
 }
@@ -50,11 +53,20 @@ impl Cut {
         }
     }
 
+    /// Blocks that keep so many values, with the states that they begin with.
+    pub fn within(values: i64) -> Cut {
+        Cut { length: Length::Within(values), inner: vec![] }
+    }
+
     /// The number of steps in a block, at least 1, and what it is computed from.
-    fn length(&self, vars: &mut Vars, size: &Size) -> (Vec<Statement>, Exp) {
+    fn length(&self, vars: &mut Vars, size: &Size, of_step: &Size) -> (Vec<Statement>, Exp) {
         let at_least_one = |e: Exp| op2(Op::Max, i64(1), e);
         match &self.length {
             Length::Given(every) => (vec![], at_least_one(size_exp(every))),
+            Length::Within(values) => {
+                let twice = size_exp(&of_step.scale(2));
+                (vec![], at_least_one(op2(Op::IDiv, i64(*values), at_least_one(twice))))
+            }
             Length::Root(degree) => {
                 let (root, statements) = root(vars, size, *degree);
                 let last = size_exp(&size.sub(&Size::constant(1)));
@@ -95,29 +107,33 @@ pub fn reverse(cx: &mut Reverse, steps: &Steps, cut: &Cut, adjoints: Vec<Option<
     let sums = Summed::of(cx.vars, l).sums;
     let fresh = |cx: &mut Reverse| -> Vec<Var> { l.state.iter().map(|s| cx.vars.fresh_like(*s, cx.vars.ty(*s).clone())).collect() };
 
-    // The lengths: `whole` blocks of `every` steps before the last block.
-    let mut forth: Vec<Statement> = vec![];
-    let mut number = |cx: &mut Reverse, name: &str, value: Exp, least: i64| -> Size {
-        if let Some(known) = exp_size(&value).and_then(|s| s.as_constant()) {
-            return Size::constant(known);
-        }
+    // The lengths: `whole` blocks of `every` steps before the last block. Their values come when it is known what is kept.
+    let mut number = |name: &str, least: i64| -> Var {
         let v = cx.vars.fresh(name, Type::I64);
-        forth.push((vec![v], value));
         cx.facts.assume_nonneg(Size::var(v).sub(&Size::constant(least)));
-        Size::var(v)
+        v
     };
-    let (statements, length) = cut.length(cx.vars, size);
-    let every = number(cx, "every", length, 1);
-    let before = size.sub(&Size::constant(1)).div(&every).maximum(&Size::default());
-    let whole = number(cx, "blocks", size_exp(&before), 0);
-    forth.splice(0..0, statements);
+    let given = match &cut.length {
+        Length::Given(every) => every.as_constant().filter(|k| *k >= 1).map(Size::constant),
+        Length::Within(_) | Length::Root(_) => None,
+    };
+    let every_var = number("every", 1);
+    let every = given.clone().unwrap_or(Size::var(every_var));
+    let whole_var = number("blocks", 0);
+    let whole = Size::var(whole_var);
     let done = whole.mul(&every);
     cx.facts.assume_nonneg(size.sub(&done));
+    // Blocks are not cut again, nor what is in them, unless there is too much of it.
+    let (values_each, around) = (cx.values_each, cx.block);
+    if !matches!(cx.saving, Saving::Within { depth: Depth::All, .. }) {
+        cx.values_each = None;
+    }
 
     // The last block.
     let last = fresh(cx);
     last.iter().zip(&l.state).for_each(|(last, state)| cx.vary_as(*last, *state));
     let block = steps.block(cx.vars, &done, size, &last, &cut.inner);
+    cx.block = state_of(&block);
     let block = vec![(vars.to_vec(), block)];
     cx.mark_varied(&block);
     for (v, adjoint) in vars.iter().zip(&adjoints) {
@@ -155,9 +171,11 @@ pub fn reverse(cx: &mut Reverse, steps: &Steps, cut: &Cut, adjoints: Vec<Option<
     }
     let facts = cx.facts.clone();
     cx.facts.enter_for(b, &whole);
+    cx.block = statements.last().and_then(|(_, block)| state_of(block));
     let results = end.iter().map(|v| Exp::Var(*v)).collect();
     let mut inner = cx.scope_from(Scope { statements, results }, seeds, &begun);
     cx.facts = facts;
+    (cx.values_each, cx.block) = (values_each, around);
     let free: Vec<(Var, Var)> = begun.into_iter().filter(|(v, begun)| inner.adjoints.get(v) != Some(&Exp::Var(*begun))).collect();
     let mut back = vec![];
     for k in &moving {
@@ -166,9 +184,19 @@ pub fn reverse(cx: &mut Reverse, steps: &Steps, cut: &Cut, adjoints: Vec<Option<
     }
     back.extend(free.iter().map(|(v, _)| inner.adjoints[v].clone()));
     let way = live(cx.vars, [inner.forward, inner.backward].concat(), &back);
+    let of_step = kept_of_step(cx.vars, &way, every_var, b);
     let step = lets(way, tuple(back));
     let needed: FxHashSet<Var> = step.free_vars().into_iter().collect();
     let kept: Vec<usize> = (0..l.state.len()).filter(|k| needed.contains(&start[*k])).collect();
+
+    let mut forth: Vec<Statement> = vec![];
+    if given.is_none() {
+        let (statements, length) = cut.length(cx.vars, size, &of_step);
+        forth.extend(statements);
+        forth.push((vec![every_var], length));
+    }
+    let before = size.sub(&Size::constant(1)).div(&every).maximum(&Size::default());
+    forth.push((vec![whole_var], size_exp(&before)));
 
     // The way forth up to the last block, keeping what blocks begin with.
     let all: Vec<Var> = kept.iter().map(|k| cx.vars.fresh_like(start[*k], cx.vars.ty(start[*k]).with_axis(&whole))).collect();
@@ -237,6 +265,32 @@ impl Steps<'_> {
         let (state, body) = (self.l.state.clone(), self.body.clone());
         copy(vars, &Exp::Loop(Box::new(Iteration { state, init, trip, body, annotations: annotations.to_vec() })), &Substitution::default())
     }
+}
+
+/// The first variable of a loop's state.
+fn state_of(block: &Exp) -> Option<Var> {
+    match block {
+        Exp::Loop(l) => l.state.first().copied(),
+        _ => None,
+    }
+}
+
+/// How many values are kept for each step of a block: of the arrays made on the way how much longer they are with each
+/// step. What is made for one step and has a size of its own is not kept for the others.
+fn kept_of_step(vars: &Vars, way: &[Statement], every: Var, b: Var) -> Size {
+    let local: FxHashSet<Var> = way.iter().flat_map(|(bound, _)| bound.iter().copied()).chain([b]).collect();
+    let mut total = Size::default();
+    for v in way.iter().flat_map(|(bound, _)| bound) {
+        let shape = vars.ty(*v).shape();
+        let mut sizes = vec![];
+        shape.iter().for_each(|s| s.variables(&mut sizes));
+        if !shape.is_empty() && !sizes.iter().any(|s| local.contains(s)) {
+            total = total.add(&shape.iter().fold(Size::constant(1), |product, s| product.mul(s)));
+        }
+    }
+    let at = |size: &Size, value: Size| size.substitute(&|v| (v == every).then(|| value.clone()));
+    let longer = at(&total, Size::var(every).add(&Size::constant(1)));
+    at(&longer.sub(&total), Size::constant(1))
 }
 
 /// The statements that results need.

@@ -34,7 +34,7 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, l: Iteration, adjoints: Vec<Opt
     if let (Some(found), [y], [Some(y_adj)], false) = (writes::Writes::of(&l), vars.as_slice(), adjoints.as_slice(), gives_back) {
         return writes::reverse(cx, *y, l.init, found, y_adj.clone());
     }
-    if let (Some(cut), false) = (Cut::of(&l.annotations), gives_back) {
+    if let (Some(cut), false) = (cut_of(cx, &l), gives_back) {
         let mut forth = vec![];
         let (index, size, body) = from_zero(cx, &l, &l.state, &l.init, &l.body, l.body.clone(), &mut forth);
         forth.extend(blocks::reverse(cx, &blocks::Steps { vars: &vars, l: &l, index, size: &size, body: &body }, &cut, adjoints));
@@ -85,6 +85,13 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, l: Iteration, adjoints: Vec<Opt
         }
     }
     forth
+}
+
+/// How the loop is to be cut: as its annotations say, or so that it fits in the memory that is given.
+fn cut_of(cx: &mut Reverse, l: &Iteration) -> Option<Cut> {
+    let is_block = cx.block == Some(l.state[0]);
+    let within = cx.values_each.filter(|_| !is_block && !Summed::of(cx.vars, l).carried.is_empty());
+    Cut::of(&l.annotations).or_else(|| within.map(Cut::within))
 }
 
 /// A loop's index, number of steps and body, where the index runs from 0. `state`, `start` and `step` are the part of the loop
