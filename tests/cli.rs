@@ -233,7 +233,10 @@ fn cost_gives_formulas_and_numbers() {
     assert_eq!(formula.code, 0, "{}", formula.err);
     assert!(formula.out.contains("multiplications") && formula.out.contains('n'), "{}", formula.out);
     let numbers = f.run(&["cost", "p.iv", "dot", "--at", "n=1000", "--json"]).json();
-    assert_eq!(numbers, json!({"additions": 1000, "multiplications": 1000, "calls": 0, "total": 2000, "bytes": 0, "blocks": false}));
+    assert_eq!(
+        numbers,
+        json!({"additions": 1000, "multiplications": 1000, "calls": 0, "total": 2000, "values_saved": 0, "bytes": 0, "blocks": false})
+    );
     let gradient = f.run(&["cost", "p.iv", "cubes", "--derivative", "grad", "--wrt", "x", "--at", "n=10", "--json"]).json();
     assert!(gradient["total"].as_u64().unwrap() <= 4 * 52, "{gradient}");
     f.run(&["cost", "p.iv", "dot", "--at", "m=3"]).fails(&["no size `m`"]);

@@ -4,7 +4,7 @@ mod build;
 
 use build::*;
 use iverson::cost::{Cost, cost};
-use iverson::interpret::call;
+use iverson::interpret::call_measured;
 use iverson::ir::build::*;
 use iverson::ir::{Exp, FunctionId, Op, Range, Reduction, Scalar, Site, Size, Type, Var};
 use iverson::value::{Array, Value};
@@ -20,7 +20,7 @@ fn checked(b: &Build) -> Cost {
     let cost = cost(&b.program, id);
     for (n, m) in [(0, 0), (0, 3), (1, 1), (1, 4), (2, 3), (3, 2), (5, 7), (8, 8), (7, 4)] {
         let data = (0..n * m).map(|k| (k as f64 * 0.7).sin()).collect();
-        let (_, counts) = call(&b.program, id, &[Value::Array(Array::f64(vec![n, m], data))]).unwrap();
+        let (_, counts, memory) = call_measured(&b.program, id, &[Value::Array(Array::f64(vec![n, m], data))]).unwrap();
         let counted = [counts.additions, counts.multiplications, counts.calls].map(|c| c as i64);
         let value = |v: Var| {
             if v == b.n {
@@ -31,6 +31,9 @@ fn checked(b: &Build) -> Cost {
                 None
             }
         };
+        let saved = cost.saved.evaluate(&value).unwrap();
+        let fits = if cost.saved_exact { memory.saved as i64 == saved } else { memory.saved as i64 <= saved };
+        assert!(fits, "n = {n}, m = {m}: {} saved, {saved} by {}", memory.saved, cost.saved.display(&b.program.vars));
         let wanted = cost.evaluate(&value).unwrap();
         let fits = if cost.exact { counted == wanted } else { counted.iter().zip(&wanted).all(|(c, w)| c <= w) };
         assert!(fits, "n = {n}, m = {m}: {counted:?} counted, {wanted:?} by {}", shown(b, &cost));

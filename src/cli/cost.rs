@@ -15,6 +15,9 @@ use iverson::{cost, pipeline};
 use serde_json::json;
 use std::io::Write;
 
+/// The most values that are kept at one time.
+const SAVED: &str = "values saved";
+
 pub fn cost(options: &Cost) -> Result<(), Failure> {
     let (mut source, of) = Source::subject(&options.subject)?;
     let id = match options.derivative {
@@ -43,17 +46,22 @@ pub fn report(source: &Source, id: FunctionId, given: &[(String, String)], memor
         ("multiplications", &counts.multiplications),
         ("calls", &counts.calls),
         ("total", &counts.total()),
+        (SAVED, &counts.saved),
     ];
     if given.is_empty() {
         let formulas: Vec<(&str, String)> = rows.iter().map(|(name, p)| (*name, p.display(&program.vars))).collect();
         return output::print(|out| {
             if json {
-                let mut report: serde_json::Map<_, _> = formulas.iter().map(|(name, p)| (name.to_string(), json!(p))).collect();
-                report.insert("exact".into(), json!(counts.exact));
+                let mut report: serde_json::Map<_, _> = formulas.iter().map(|(name, p)| (name.replace(' ', "_"), json!(p))).collect();
+                report.insert("exact".into(), json!(counts.exact && counts.saved_exact));
                 return writeln!(out, "{}", serde_json::Value::Object(report));
             }
             formulas.iter().try_for_each(|(name, p)| writeln!(out, "{name:<16} {p}"))?;
-            if counts.exact { Ok(()) } else { writeln!(out, "(at most: the count depends on data)") }
+            match (counts.exact, counts.saved_exact) {
+                (true, true) => Ok(()),
+                (false, _) => writeln!(out, "(at most: the count depends on data)"),
+                (true, false) => writeln!(out, "(at most: what is saved depends on data)"),
+            }
         });
     }
 
@@ -62,6 +70,8 @@ pub fn report(source: &Source, id: FunctionId, given: &[(String, String)], memor
     for (name, p) in rows {
         match p.evaluate(&value) {
             Some(n) => numbers.push((name, n)),
+            // How many steps a loop has may depend on data.
+            None if name == SAVED && !counts.saved_exact => {}
             None => {
                 let missing: Vec<String> = integers(program, id)
                     .into_iter()
@@ -78,7 +88,7 @@ pub fn report(source: &Source, id: FunctionId, given: &[(String, String)], memor
     let blocks = choice.saving != Saving::All;
     output::print(|out| {
         if json {
-            let mut report: serde_json::Map<_, _> = numbers.iter().map(|(name, n)| (name.to_string(), json!(n))).collect();
+            let mut report: serde_json::Map<_, _> = numbers.iter().map(|(name, n)| (name.replace(' ', "_"), json!(n))).collect();
             report.insert("bytes".into(), json!(choice.bytes));
             report.insert("blocks".into(), json!(blocks));
             return writeln!(out, "{}", serde_json::Value::Object(report));

@@ -27,6 +27,9 @@ pub struct Cost {
     pub calls: Poly,
     /// Whether these are the counts, and not only bounds on them.
     pub exact: bool,
+    /// The most values that are kept at one time: in arrays with names, states of loops, and histories.
+    pub saved: Poly,
+    pub saved_exact: bool,
 }
 
 impl Cost {
@@ -43,16 +46,31 @@ impl Cost {
 pub fn cost(program: &Program, id: FunctionId) -> Cost {
     let mut analysis = Analysis { program, functions: FxHashMap::default(), types: FxHashMap::default() };
     let (tally, exact) = analysis.function(id);
-    let Tally { additions, multiplications, calls } = tally;
-    Cost { additions, multiplications, calls, exact }
+    let Tally { additions, multiplications, calls, saved } = tally;
+    Cost { additions, multiplications, calls, exact: exact.counts, saved, saved_exact: exact.saved }
 }
 
-/// Counts of the three kinds of operations.
+/// What is exact.
+#[derive(Clone, Copy, Debug)]
+struct Exact {
+    counts: bool,
+    saved: bool,
+}
+
+impl std::ops::BitAndAssign for Exact {
+    fn bitand_assign(&mut self, other: Exact) {
+        self.counts &= other.counts;
+        self.saved &= other.saved;
+    }
+}
+
+/// Counts of the three kinds of operations, which add up, and the most values that are kept, of which there is a largest.
 #[derive(Clone, Debug, Default)]
 struct Tally {
     additions: Poly,
     multiplications: Poly,
     calls: Poly,
+    saved: Poly,
 }
 
 impl Tally {
@@ -70,29 +88,36 @@ impl Tally {
         tally
     }
     fn map(&self, mut f: impl FnMut(&Poly) -> Poly) -> Tally {
-        Tally { additions: f(&self.additions), multiplications: f(&self.multiplications), calls: f(&self.calls) }
+        Tally { additions: f(&self.additions), multiplications: f(&self.multiplications), calls: f(&self.calls), saved: f(&self.saved) }
     }
     fn zip(&self, other: &Tally, mut f: impl FnMut(&Poly, &Poly) -> Poly) -> Tally {
         Tally {
             additions: f(&self.additions, &other.additions),
             multiplications: f(&self.multiplications, &other.multiplications),
             calls: f(&self.calls, &other.calls),
+            saved: self.saved.larger(&other.saved),
         }
     }
     fn add(&self, other: &Tally) -> Tally {
         self.zip(other, Poly::add)
     }
+    /// While so many values are kept.
+    fn keeping(mut self, values: &Poly) -> Tally {
+        self.saved = self.saved.add(values);
+        self
+    }
     fn times(&self, factor: &Poly) -> Tally {
         self.map(|p| p.mul(factor))
     }
     fn is_zero(&self) -> bool {
+        // What is kept is no operation.
         self.additions.is_zero() && self.multiplications.is_zero() && self.calls.is_zero()
     }
 }
 
 struct Analysis<'a> {
     program: &'a Program,
-    functions: FxHashMap<FunctionId, (Tally, bool)>,
+    functions: FxHashMap<FunctionId, (Tally, Exact)>,
     types: FxHashMap<*const Exp, Rc<Type>>,
 }
 
@@ -130,14 +155,14 @@ impl Use {
 }
 
 impl<'a> Analysis<'a> {
-    fn function(&mut self, id: FunctionId) -> (Tally, bool) {
+    fn function(&mut self, id: FunctionId) -> (Tally, Exact) {
         if let Some(known) = self.functions.get(&id) {
             return known.clone();
         }
         let f = self.program.function(id);
         let Body::Exp(body) = &f.body else { panic!("cost: `{}` is a derivative that has not been defined yet", f.name) };
         let scope = Scope { place: Place { facts: Facts::of_function(f), indices: vec![] }, ..Scope::default() };
-        let mut walk = Walk { analysis: self, exact: true };
+        let mut walk = Walk { analysis: self, exact: Exact { counts: true, saved: true } };
         let tally = walk.count(&scope, body, &Use::Evaluated);
         let exact = walk.exact;
         let result = (tally.map(|p| p.settle(&scope.place)), exact);
@@ -148,7 +173,7 @@ impl<'a> Analysis<'a> {
 
 struct Walk<'w, 'a> {
     analysis: &'w mut Analysis<'a>,
-    exact: bool,
+    exact: Exact,
 }
 
 impl Walk<'_, '_> {
@@ -232,7 +257,9 @@ impl Walk<'_, '_> {
                 let step = self.evaluate(&inner, &h.body);
                 let steps = self.sum(scope, h.index, &Poly::zero(), &Poly::from_size(&size), step);
                 self.forget(&h.state, &steps);
-                added(self, init.add(&steps))
+                let all = self.type_of(exp);
+                let kept = self.elements(scope, &all);
+                added(self, init.add(&steps.keeping(&kept)))
             }
             Exp::Loop(l) => {
                 let init = self.evaluate(scope, &l.init);
@@ -253,12 +280,16 @@ impl Walk<'_, '_> {
                     Trip::While(condition) => {
                         let mut inner = scope.clone();
                         inner.unknown.extend(&l.state);
-                        self.exact = false;
-                        self.evaluate(&inner, condition).add(&step(self, &mut inner))
+                        self.exact.counts = false;
+                        let round = self.evaluate(&inner, condition).add(&step(self, &mut inner));
+                        self.exact.saved &= round.saved.is_zero();
+                        round
                     }
                 };
                 self.forget(&l.state, &steps);
-                added(self, init.add(&steps))
+                let state = self.type_of(&l.init);
+                let kept = self.arrays(scope, &state);
+                added(self, init.add(&steps.keeping(&kept)))
             }
             Exp::Update(array, keys, value, _) => {
                 let mut tally = self.evaluate(scope, array).add(&self.evaluate(scope, value));
@@ -273,7 +304,7 @@ impl Walk<'_, '_> {
                 let mut inner = scope.clone();
                 inner.place.facts.assume(p);
                 let tally = self.count(&inner, e, usage);
-                self.exact &= exact || tally.is_zero();
+                self.exact &= Exact { counts: exact || tally.is_zero(), saved: exact || tally.saved.is_zero() };
                 condition.add(&tally.times(&holds))
             }
             Exp::If(p, a, b) => {
@@ -287,7 +318,7 @@ impl Walk<'_, '_> {
                     yes.times(&holds).add(&no.times(&Poly::one().sub(&holds)))
                 } else {
                     let same = yes.zip(&no, Poly::sub).is_zero();
-                    self.exact &= same;
+                    self.exact &= Exact { counts: same, saved: yes.saved == no.saved };
                     yes.zip(&no, Poly::larger)
                 };
                 condition.add(&branches)
@@ -300,6 +331,12 @@ impl Walk<'_, '_> {
                 let uses: Vec<Use> = passed_on(&self.analysis.program.vars, vars, body).into_iter().map(added).collect();
                 let mut inner = scope.clone();
                 inner.passed.extend(vars.iter().zip(&uses).filter(|(_, u)| **u == Use::Added).map(|(v, _)| *v));
+                let held: Vec<Type> = vars
+                    .iter()
+                    .zip(&uses)
+                    .filter(|(_, u)| **u != Use::Added)
+                    .map(|(v, _)| self.analysis.program.vars.ty(*v).clone())
+                    .collect();
                 let bound = match uses.as_slice() {
                     [one] => self.count(scope, value, one),
                     _ if uses.contains(&Use::Added) => self.count(scope, value, &Use::Parts(uses)),
@@ -325,7 +362,8 @@ impl Walk<'_, '_> {
                 } else {
                     inner.unknown.extend(vars);
                 }
-                let body = self.count(&inner, body, usage);
+                let kept = held.iter().fold(Poly::zero(), |sum, ty| sum.add(&self.arrays(scope, ty)));
+                let body = self.count(&inner, body, usage).keeping(&kept);
                 self.forget(&inner.unknown[scope.unknown.len()..], &body);
                 bound.add(&body)
             }
@@ -352,7 +390,8 @@ impl Walk<'_, '_> {
     /// Variables leave their scope: a count that mentions them depends on data.
     fn forget(&mut self, vars: &[Var], tally: &Tally) {
         let mentioned = |p: &Poly| vars.iter().any(|v| p.mentions(*v));
-        self.exact &= ![&tally.additions, &tally.multiplications, &tally.calls].into_iter().any(mentioned);
+        let counts = ![&tally.additions, &tally.multiplications, &tally.calls].into_iter().any(mentioned);
+        self.exact &= Exact { counts, saved: !mentioned(&tally.saved) };
     }
 
     /// A body over a range, with the cost of the range.
@@ -374,7 +413,9 @@ impl Walk<'_, '_> {
     }
 
     fn sum(&mut self, scope: &Scope, index: Var, lo: &Poly, hi: &Poly, tally: Tally) -> Tally {
-        tally.map(|p| p.sum(index, lo, hi, &scope.place))
+        let saved = tally.saved.most(index, lo, hi, &scope.place);
+        let counts = Tally { saved: Poly::zero(), ..tally }.map(|p| p.sum(index, lo, hi, &scope.place));
+        Tally { saved, ..counts }
     }
 
     /// How many floats of a value of this type are added.
@@ -386,6 +427,26 @@ impl Walk<'_, '_> {
                 types.iter().zip(uses).fold(Poly::zero(), |sum, (t, u)| sum.add(&self.added(scope, t, u)))
             }
             (Use::Parts(_), Type::Scalar(_) | Type::Array(..)) => panic!("cost: several variables name a tuple"),
+        }
+    }
+
+    /// How many elements the arrays of a value of this type have.
+    fn arrays(&mut self, scope: &Scope, ty: &Type) -> Poly {
+        match ty {
+            Type::Scalar(_) => Poly::zero(),
+            Type::Array(..) => self.elements(scope, ty),
+            Type::Tuple(parts) => parts.iter().fold(Poly::zero(), |p, t| p.add(&self.arrays(scope, t))),
+        }
+    }
+    /// How many scalars a value of this type holds.
+    fn elements(&mut self, scope: &Scope, ty: &Type) -> Poly {
+        match ty {
+            Type::Scalar(_) => Poly::one(),
+            Type::Array(shape, _) => shape.iter().fold(Poly::one(), |p, size| {
+                let axis = Poly::from_size(&scope.size(size));
+                p.mul(&axis.maximum(&Poly::zero(), &scope.place.facts))
+            }),
+            Type::Tuple(parts) => parts.iter().fold(Poly::zero(), |p, t| p.add(&self.elements(scope, t))),
         }
     }
 

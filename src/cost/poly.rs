@@ -49,6 +49,8 @@ pub enum Atom {
     Zero(Box<Poly>),
     /// `sum index in lo..hi. body`
     Sum(Var, Box<Poly>, Box<Poly>, Box<Poly>),
+    /// The largest of `body` over `index in lo..hi`, at least zero.
+    Most(Var, Box<Poly>, Box<Poly>, Box<Poly>),
     /// An integer that depends on data: how it is written, and the variables in it.
     Data(String, Vec<Var>),
 }
@@ -183,7 +185,7 @@ impl Poly {
                     Atom::Mod(a, b) => a.to_size()?.modulo(&b.to_size()?),
                     Atom::Min(a, b) => a.to_size()?.minimum(&b.to_size()?),
                     Atom::Max(a, b) => a.to_size()?.maximum(&b.to_size()?),
-                    Atom::NonNegative(_) | Atom::Zero(_) | Atom::Sum(..) | Atom::Data(..) => return None,
+                    Atom::NonNegative(_) | Atom::Zero(_) | Atom::Sum(..) | Atom::Most(..) | Atom::Data(..) => return None,
                 });
             }
             total = total.add(&product);
@@ -321,7 +323,7 @@ impl Atom {
             Atom::Var(v) => *v == var,
             Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => a.mentions(var) || b.mentions(var),
             Atom::NonNegative(p) | Atom::Zero(p) => p.mentions(var),
-            Atom::Sum(_, lo, hi, body) => lo.mentions(var) || hi.mentions(var) || body.mentions(var),
+            Atom::Sum(_, lo, hi, body) | Atom::Most(_, lo, hi, body) => lo.mentions(var) || hi.mentions(var) || body.mentions(var),
             Atom::Data(_, vars) => vars.contains(&var),
         }
     }
@@ -339,6 +341,7 @@ impl Atom {
             Atom::Zero(p) => of(p).is_null(facts),
             // Summed again: where a size has become a number, more may be solved.
             Atom::Sum(index, lo, hi, body) => of(body).sum(*index, &of(lo), &of(hi), place),
+            Atom::Most(index, lo, hi, body) => of(body).most(*index, &of(lo), &of(hi), place),
             Atom::Data(text, vars) => Poly::data(text.clone(), vars.clone()),
         }
     }
@@ -357,6 +360,10 @@ impl Atom {
                 let (lo, hi) = pair(lo, hi)?;
                 (lo..hi).try_fold(0i64, |total, i| total.checked_add(body.evaluate(&|v| if v == *index { Some(i) } else { value(v) })?))
             }
+            Atom::Most(index, lo, hi, body) => {
+                let (lo, hi) = pair(lo, hi)?;
+                (lo..hi).try_fold(0i64, |most, i| Some(most.max(body.evaluate(&|v| if v == *index { Some(i) } else { value(v) })?)))
+            }
             Atom::Data(..) => None,
         }
     }
@@ -373,6 +380,7 @@ impl Atom {
             Atom::NonNegative(p) => compare(p, ">=", vars),
             Atom::Zero(p) => compare(p, "==", vars),
             Atom::Sum(index, lo, hi, body) => format!("(sum {} in {}..{}. {})", vars.name(*index), operand(lo), operand(hi), of(body)),
+            Atom::Most(index, lo, hi, body) => format!("(max {} in {}..{}. {})", vars.name(*index), operand(lo), operand(hi), of(body)),
             Atom::Data(text, _) => format!("({text})"),
         }
     }

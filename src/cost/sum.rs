@@ -54,6 +54,24 @@ impl Poly {
         total
     }
 
+    /// The largest value over `index in lo..hi`, of a formula that is at least zero; zero of nothing.
+    pub fn most(&self, index: Var, lo: &Poly, hi: &Poly, place: &Place) -> Poly {
+        let some = hi.sub(lo).sub(&Poly::one()).nonnegative(&place.facts);
+        if self.is_zero() || !self.mentions(index) {
+            return self.mul(&some);
+        }
+        // Sizes are at least zero, so what is made of them and the index by products and sums grows with it.
+        let grows = |(monomial, c): (&Monomial, &Rational)| {
+            !monomial.iter().any(|a| a.mentions(index)) || (c.numerator > 0 && monomial.iter().all(|a| matches!(a, Atom::Var(_))))
+        };
+        let from_zero = lo.as_constant().is_some_and(|lo| lo >= 0);
+        if from_zero && self.terms.iter().all(grows) {
+            let last = hi.sub(&Poly::one());
+            return self.substitute(place, &|v| (v == index).then(|| last.clone())).mul(&some);
+        }
+        Poly::atom(Atom::Most(index, Box::new(lo.clone()), Box::new(hi.clone()), Box::new(self.clone())))
+    }
+
     /// Solves the sums that waited for outer indices, now that there are none.
     pub fn settle(&self, place: &Place) -> Poly {
         let mut total = Poly::default();
@@ -87,13 +105,22 @@ impl Poly {
         let mentions = |p: &Poly| place.indices.iter().any(|v| p.mentions(*v));
         self.terms.keys().flatten().any(|atom| match atom {
             Atom::Min(a, b) | Atom::Max(a, b) => mentions(a) || mentions(b),
-            Atom::Var(_) | Atom::Div(..) | Atom::Mod(..) | Atom::NonNegative(_) | Atom::Zero(_) | Atom::Sum(..) | Atom::Data(..) => false,
+            Atom::Var(_)
+            | Atom::Div(..)
+            | Atom::Mod(..)
+            | Atom::NonNegative(_)
+            | Atom::Zero(_)
+            | Atom::Sum(..)
+            | Atom::Most(..)
+            | Atom::Data(..) => false,
         })
     }
     /// Whether it has a sum over this index left.
     fn has_sum_over(&self, index: Var) -> bool {
         self.terms.keys().flatten().any(|atom| match atom {
-            Atom::Sum(own, lo, hi, body) => *own == index || [lo, hi, body].iter().any(|p| p.has_sum_over(index)),
+            Atom::Sum(own, lo, hi, body) | Atom::Most(own, lo, hi, body) => {
+                *own == index || [lo, hi, body].iter().any(|p| p.has_sum_over(index))
+            }
             Atom::Min(a, b) | Atom::Max(a, b) | Atom::Div(a, b) | Atom::Mod(a, b) => a.has_sum_over(index) || b.has_sum_over(index),
             Atom::NonNegative(p) | Atom::Zero(p) => p.has_sum_over(index),
             Atom::Var(_) | Atom::Data(..) => false,
@@ -157,7 +184,14 @@ fn sum_product(atoms: Monomial, index: Var, lo: &Poly, hi: &Poly, place: &Place)
                     return first.sum(*inner, from, to, place);
                 }
             }
-            Atom::Var(_) | Atom::Div(..) | Atom::Mod(..) | Atom::Min(..) | Atom::Max(..) | Atom::Sum(..) | Atom::Data(..) => {}
+            Atom::Var(_)
+            | Atom::Div(..)
+            | Atom::Mod(..)
+            | Atom::Min(..)
+            | Atom::Max(..)
+            | Atom::Sum(..)
+            | Atom::Most(..)
+            | Atom::Data(..) => {}
         }
     }
     if atoms.iter().all(|a| *a == Atom::Var(index)) {

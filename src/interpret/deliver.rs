@@ -26,17 +26,20 @@ impl<'a> Interpreter<'a> {
         let before = self.passed.len();
         if places.iter().all(Option::is_none) {
             let value = self.eval(value)?;
-            return self.bound(vars, value, run);
+            let arrays = value.arrays();
+            return self.holding(arrays, |me| me.bound(vars, value, run));
         }
+        let mut arrays = 0;
         match places.as_slice() {
             [Some(place)] => self.accumulate(value, place)?,
             _ => {
                 let kept = self.deliver(value, &places)?;
+                arrays = kept.iter().flatten().map(Val::arrays).sum();
                 vars.iter().zip(kept).for_each(|(v, value)| self.env[v.0 as usize] = value);
             }
         }
         self.passed.extend(vars.iter().zip(&places).filter(|(_, place)| place.is_some()).map(|(v, _)| *v));
-        let result = run(self);
+        let result = self.holding(arrays, run);
         self.passed.truncate(before);
         vars.iter().for_each(|v| self.env[v.0 as usize] = None);
         result

@@ -48,6 +48,14 @@ impl Val {
             Val::Tuple(parts) => parts.iter().map(Val::count).sum(),
         }
     }
+    /// The number of elements of its arrays.
+    pub fn arrays(&self) -> u64 {
+        match self {
+            Val::Scalar(_) => 0,
+            Val::Array(_) => self.count(),
+            Val::Tuple(parts) => parts.iter().map(Val::arrays).sum(),
+        }
+    }
     pub fn lit(&self) -> Lit {
         match self {
             Val::Scalar(lit) => *lit,

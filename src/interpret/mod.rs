@@ -79,14 +79,23 @@ pub fn call(program: &Program, id: FunctionId, args: &[Value]) -> Result<(Value,
     call_measured(program, id, args).map(|(value, counts, _)| (value, counts))
 }
 
-/// As `call`, with the number of elements that loops started from and updates wrote. Moving them is free; moving their
-/// adjoints back is adding.
-pub fn call_measured(program: &Program, id: FunctionId, args: &[Value]) -> Result<(Value, Counts, u64), Failure> {
+/// What a call did with memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// The number of elements that loops started from and updates wrote. Moving them is free; moving their adjoints back is
+    /// adding.
+    pub moved: u64,
+    /// The most elements that there were at one time in arrays with names, states of loops, and histories.
+    pub saved: u64,
+}
+
+/// As `call`, with what it did with memory.
+pub fn call_measured(program: &Program, id: FunctionId, args: &[Value]) -> Result<(Value, Counts, Memory), Failure> {
     let run = || {
         let mut interpreter = Interpreter::new(program);
         let args = args.iter().map(Val::from_value).collect();
         let value = interpreter.call(id, args, program.function(id).span)?;
-        Ok((value.into_value(), interpreter.counts, interpreter.moved))
+        Ok((value.into_value(), interpreter.counts, Memory { moved: interpreter.moved, saved: interpreter.peak }))
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
@@ -106,6 +115,9 @@ struct Interpreter<'a> {
     counts: Counts,
     /// Elements of the first states of loops, and those that updates wrote.
     moved: u64,
+    /// Elements of arrays with names, states of loops and histories: those there are, and the most there were.
+    held: u64,
+    peak: u64,
     /// The function that is running: the place of faults that have no other.
     function: Span,
     /// Types of the expressions that were asked for, by address.
@@ -126,6 +138,8 @@ impl<'a> Interpreter<'a> {
             buffers: Buffers::default(),
             counts: Counts::default(),
             moved: 0,
+            held: 0,
+            peak: 0,
             function: Span::default(),
             types: FxHashMap::default(),
             paths: FxHashMap::default(),
@@ -254,7 +268,8 @@ impl<'a> Interpreter<'a> {
             }
             Exp::Let(vars, value, body) => {
                 let value = self.eval(value)?;
-                self.bound(vars, value, |me| me.eval(body))?
+                let arrays = value.arrays();
+                self.holding(arrays, |me| me.bound(vars, value, |me| me.eval(body)))?
             }
             Exp::Tuple(parts) => Val::Tuple(parts.iter().map(|e| self.eval(e)).collect::<Outcome<_>>()?),
             Exp::Array(items) => stack(items.iter().map(|e| self.eval(e)).collect::<Outcome<_>>()?),
@@ -384,9 +399,23 @@ impl<'a> Interpreter<'a> {
         }))
     }
 
+    /// Runs while so many elements are there.
+    fn holding<T>(&mut self, elements: u64, run: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
+        self.held += elements;
+        self.peak = self.peak.max(self.held);
+        let result = run(self);
+        self.held -= elements;
+        result
+    }
+
     fn history(&mut self, h: &'a History) -> Outcome<Val> {
-        let mut state = self.eval(&h.init)?;
+        let state = self.eval(&h.init)?;
         self.moved += state.count();
+        let all = (self.size(&h.size) as u64 + 1) * state.count();
+        self.holding(all, |me| me.states(h, state))
+    }
+
+    fn states(&mut self, h: &'a History, mut state: Val) -> Outcome<Val> {
         let mut states = vec![state.clone()];
         for i in 0..self.size(&h.size) {
             let next = self.bound(&h.state, state, |me| me.at(h.index, i as i64, |me| me.eval(&h.body)))?;
@@ -397,8 +426,13 @@ impl<'a> Interpreter<'a> {
     }
 
     fn iterate(&mut self, l: &'a Iteration) -> Outcome<Val> {
-        let mut state = self.eval(&l.init)?;
+        let state = self.eval(&l.init)?;
         self.moved += state.count();
+        let arrays = state.arrays();
+        self.holding(arrays, |me| me.iterate_from(l, state))
+    }
+
+    fn iterate_from(&mut self, l: &'a Iteration, mut state: Val) -> Outcome<Val> {
         let summed = summed(&self.program.vars, l);
         if summed.contains(&true) {
             return self.iterate_sums(l, state, &summed);
@@ -557,9 +591,9 @@ impl<'a> Interpreter<'a> {
         }
         match exp {
             Exp::Let(vars, value, body) => {
-                let counts = self.counts;
+                let (counts, peak) = (self.counts, self.peak);
                 let value = self.eval(value)?;
-                self.counts = counts;
+                (self.counts, self.peak) = (counts, peak);
                 self.bound(vars, value, |me| me.layout(body))
             }
             Exp::For(_, size, body) => Ok(self.layout(body)?.with_axis(self.size(size))),

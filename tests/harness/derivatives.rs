@@ -2,11 +2,13 @@
 
 use super::stages::{Stages, Target};
 use super::{direction, inner, size};
+use iverson::bind;
 use iverson::check::{self, DerivativeKind};
+use iverson::cost::{Cost, cost};
 use iverson::interpret;
 use iverson::ir::print::print_function;
 use iverson::ir::widen::{has_f32, widen};
-use iverson::ir::{Annotation, Body, Exp, FunctionId, Program, Size};
+use iverson::ir::{Annotation, Body, Exp, FunctionId, Lit, Program, Size, Var};
 use iverson::value::Value;
 
 /// The stages of `jvp_f` and `vjp_f`, by all float parameters.
@@ -16,6 +18,8 @@ pub struct Modes {
     pub reverse: Stages,
     /// Positions of the float parameters.
     pub wrt: Vec<usize>,
+    /// The formulas of the function and of its vjp, after all passes.
+    costs: [Cost; 2],
 }
 
 impl Modes {
@@ -30,12 +34,12 @@ impl Modes {
             let derived = check::derive(&mut program, id, kind, None).map_err(|d| d.message)?;
             Stages::new(&program, derived).map_err(|e| format!("{}: {e}", kind.name()))
         };
-        Ok(Some(Modes {
-            function: Stages::new(program, id)?,
-            forward: stages(DerivativeKind::Jvp)?,
-            reverse: stages(DerivativeKind::Vjp)?,
-            wrt,
-        }))
+        let (function, reverse) = (Stages::new(program, id)?, stages(DerivativeKind::Vjp)?);
+        let costs = [&function, &reverse].map(|stages| {
+            let (program, id) = stages.last();
+            cost(program, id)
+        });
+        Ok(Some(Modes { function, forward: stages(DerivativeKind::Jvp)?, reverse, wrt, costs }))
     }
 
     /// All that must hold at a point; `Ok(false)` where the function fails there.
@@ -61,6 +65,9 @@ impl Modes {
         }
         let adjoints = if self.wrt.len() == 1 { vec![reverse[1].clone()] } else { parts(&reverse[1])? };
 
+        for (stages, cost, args) in [(&self.function, &self.costs[0], args), (&self.reverse, &self.costs[1], reverse_args.as_slice())] {
+            formulas_hold(stages.last(), cost, args)?;
+        }
         if value.floats().iter().any(|x| !x.is_finite()) {
             return Ok(true);
         }
@@ -72,7 +79,8 @@ impl Modes {
         // and gradients are made so. The states that loops start from and what updates write cost nothing; their adjoints are added.
         let inputs: u64 = args.iter().map(size).sum();
         let cost_of = |(program, id): (&Program, FunctionId)| interpret::call_measured(program, id, args).map_err(|f| f.message);
-        let (_, settled, moved) = cost_of(self.function.bounded())?;
+        let (_, settled, memory) = cost_of(self.function.bounded())?;
+        let moved = memory.moved;
         let own = settled.total().max(cost_of(self.function.last())?.1.total());
         // A loop that is cut into blocks runs its steps once more forwards for every level of blocks.
         let (program, id) = self.function.bounded();
@@ -146,6 +154,34 @@ impl Modes {
         }
         Ok(())
     }
+}
+
+/// What formulas say of operations and of values saved is what the interpreter counts; where they depend on data, at least that.
+fn formulas_hold((program, id): (&Program, FunctionId), cost: &Cost, args: &[Value]) -> Result<(), String> {
+    let f = program.function(id);
+    let sizes = bind::sizes(program, id, args).map_err(|e| e.message)?;
+    let integer = |v: Var| match &args[f.params.iter().position(|p| *p == v)?] {
+        Value::Scalar(Lit::I64(n)) => Some(*n),
+        _ => None,
+    };
+    let value = |v: Var| sizes.get(&v).copied().or_else(|| integer(v));
+    let (_, counts, memory) = interpret::call_measured(program, id, args).map_err(|f| f.message)?;
+    let counted = [("additions", &cost.additions, counts.additions), ("multiplications", &cost.multiplications, counts.multiplications)];
+    let rest = [("calls", &cost.calls, counts.calls), ("values saved", &cost.saved, memory.saved)];
+    for (name, formula, count) in counted.into_iter().chain(rest) {
+        let exact = if name == "values saved" { cost.saved_exact } else { cost.exact };
+        // A `while` loop counts as one round.
+        if !exact {
+            continue;
+        }
+        // A formula of data has no value by sizes alone.
+        let Some(said) = formula.evaluate(&value) else { continue };
+        if said != count as i64 {
+            let formula = formula.display(&program.vars);
+            return Err(format!("{count} {name} are counted, but the formula {formula} gives {said}\n{}", print_function(program, id)));
+        }
+    }
+    Ok(())
 }
 
 /// How often annotations have steps run again, all loops of an expression together.
