@@ -210,6 +210,13 @@ fn threads_change_nothing() {
         "def f(A: [n, n]f64, B: [n, n]f64) -> f64 = sum i, j. (sum k. A[i, k] * B[k, j])^2",
         "def f(x: [n]f64, is: [n]i64) -> f64 = sum i. sin(x[is[i]]) * x[i]",
         "def f(x: [n]f64, y: [m]f64) -> f64 = sum i. sum j. sin(x[i] * y[j])",
+        // Arrays of different sizes that live one after another in a step.
+        "def f(A: [n, m]f64) -> f64 =
+           sum i.
+             let s = loop s = A[i] for k in 0..3 do
+               (let z = for j. s[j] * s[m - 1 - j]; for j in 0..m. tanh(z[j] + z[(j + 1) mod m] + s[j]));
+             let r = history r = 0.0 for j in 0..3 * m do tanh(r + s[j div 3]);
+             sum j in 0..3 * m. r[j] * r[3 * m - j]",
     ];
     for text in texts {
         let mut program = program(text);

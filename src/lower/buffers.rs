@@ -2,9 +2,10 @@
 //!
 //! A buffer lives from its allocation to the last statement of its block that mentions it. The arena is laid out once
 //! per call, before anything runs: a slot begins behind the slots that are in use when it is taken, and buffers of one
-//! size whose lives do not meet share a slot. So the size of a buffer must be known at entry. A size that depends on an
-//! enclosing index is bounded over the index's range where it is monotone in it; where no bound is found (sizes out of
-//! data), the buffer has a reserve, which grows and is kept until the call ends.
+//! size whose lives do not meet share a slot. In a parallel loop every thread has its own copy of a slot, one behind the
+//! other, so all slots of its body stand apart: threads are not in step. The size of a buffer must be known at entry. A
+//! size that depends on an enclosing index is bounded over the index's range where it is monotone in it; where no bound
+//! is found (sizes out of data), the buffer has a reserve, which grows and is kept until the call ends.
 
 use super::*;
 use crate::types::size::Atom;
@@ -94,9 +95,9 @@ pub(super) fn plan(kernel: &mut Kernel, bounds: &FxHashMap<Buffer, Option<Expr>>
 struct Planner<'a> {
     kernel: &'a mut Kernel,
     bounds: &'a FxHashMap<Buffer, Option<Expr>>,
-    /// Slots in use.
+    /// Slots in use; of a parallel loop around, also those that were in use before.
     live: Vec<usize>,
-    /// Slots that were in use before.
+    /// Slots that were in use before, and can be for a buffer of the same size.
     free: Vec<usize>,
     /// The parallel loop around.
     copies: Option<Chunks>,
@@ -119,16 +120,22 @@ impl Planner<'_> {
                 self.copies = around;
             }
             if let Stmt::Loop(Loop { schedule: Schedule::Parallel(p), body, .. }) = stmt {
+                let live = self.live.clone();
                 self.copies = Some(p.chunks.clone());
                 self.block(body);
                 self.copies = None;
+                self.live = live;
             } else {
                 stmt.blocks().into_iter().for_each(|b| self.block(b));
             }
             taken.retain(|(last, slot)| {
                 let ends = *last <= at;
                 if ends {
-                    self.live.retain(|s| s != slot);
+                    // The copies of another slot in the same place would lie elsewhere for each thread, and threads are not
+                    // in step: until a parallel loop ends its slots are kept apart from each other.
+                    if self.copies.is_none() {
+                        self.live.retain(|s| s != slot);
+                    }
                     self.free.push(*slot);
                 }
                 !ends
@@ -159,7 +166,7 @@ impl Planner<'_> {
         let apart = |s: usize, t: usize| arena[s].behind.contains(&t) || arena[t].behind.contains(&s);
         let again = self.free.iter().position(|s| {
             let same = arena[*s].count == count && arena[*s].scalar == scalar && arena[*s].copies == self.copies;
-            same && self.live.iter().all(|t| apart(*s, *t))
+            same && self.live.iter().all(|t| s == t || apart(*s, *t))
         });
         let slot = match again {
             Some(k) => self.free.remove(k),
@@ -168,7 +175,9 @@ impl Planner<'_> {
                 self.kernel.arena.len() - 1
             }
         };
-        self.live.push(slot);
+        if !self.live.contains(&slot) {
+            self.live.push(slot);
+        }
         slot
     }
 }
