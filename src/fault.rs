@@ -22,6 +22,8 @@ pub enum Fault {
     TooLarge { value: i64 },
     /// A size that is another than the program takes it for.
     SizesDiffer { found: i64, wanted: i64 },
+    /// A `while` loop that goes on after its bound.
+    TooManySteps { bound: i64 },
 }
 
 impl Fault {
@@ -32,6 +34,7 @@ impl Fault {
     pub const NO_INTEGER: i32 = 5;
     pub const TOO_LARGE: i32 = 6;
     pub const SIZES_DIFFER: i32 = 7;
+    pub const TOO_MANY_STEPS: i32 = 8;
     /// Every code, with a name for it and what it means.
     pub const CODES: &[(i32, &str, &str)] = &[
         (Fault::INDEX_OUT_OF_RANGE, "INDEX_OUT_OF_RANGE", "an index lies outside of its axis"),
@@ -41,6 +44,7 @@ impl Fault {
         (Fault::NO_INTEGER, "NO_INTEGER", "a float that no integer stands for"),
         (Fault::TOO_LARGE, "TOO_LARGE", "an integer that does not fit its type"),
         (Fault::SIZES_DIFFER, "SIZES_DIFFER", "a size is not the one that is wanted"),
+        (Fault::TOO_MANY_STEPS, "TOO_MANY_STEPS", "a while loop goes on after its bound"),
     ];
 
     /// What stands beside a float that is no integer: the bits of the integer type.
@@ -58,6 +62,7 @@ impl Fault {
             Fault::NoInteger { value, to } => (Fault::NO_INTEGER, value.to_bits() as i64, Fault::bits(to)),
             Fault::TooLarge { value } => (Fault::TOO_LARGE, value, 0),
             Fault::SizesDiffer { found, wanted } => (Fault::SIZES_DIFFER, found, wanted),
+            Fault::TooManySteps { bound } => (Fault::TOO_MANY_STEPS, bound, 0),
         }
     }
 
@@ -74,6 +79,7 @@ impl Fault {
             }
             Fault::TOO_LARGE => Fault::TooLarge { value: a },
             Fault::SIZES_DIFFER => Fault::SizesDiffer { found: a, wanted: b },
+            Fault::TOO_MANY_STEPS => Fault::TooManySteps { bound: a },
             _ => return None,
         })
     }
@@ -90,6 +96,7 @@ impl Fault {
             Fault::SizesDiffer { .. } => {
                 "an argument has the shape of its parameter (`[n + 1]` is at least one place), a seed that of the result".into()
             }
+            Fault::TooManySteps { .. } => "`#[bound(n)]` takes the most steps that there may be; without it they are counted".into(),
             Fault::NoInteger { .. } => "`i64` holds whole numbers from -2^63 to 2^63 - 1".into(),
         }
     }
@@ -104,6 +111,7 @@ impl fmt::Display for Fault {
             Fault::NegativeExponent { exponent } => write!(f, "integer raised to the negative power {exponent}"),
             Fault::NoInteger { value, to } => write!(f, "{value:?} cannot be converted to `{}`", to.name()),
             Fault::TooLarge { value } => write!(f, "{value} cannot be converted to `i32`"),
+            Fault::TooManySteps { bound } => write!(f, "the loop goes on after its bound of {bound} steps"),
             Fault::SizesDiffer { found, wanted } => write!(f, "a size is {found} where {wanted} is wanted"),
         }
     }

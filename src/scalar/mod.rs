@@ -63,6 +63,8 @@ pub enum Op {
     IMod,
     /// `agreed(a, b)`: `a`, which must be `b`. What a program takes sizes for is checked by it.
     Agreed,
+    /// `bounded(a, b)`: `a`, which must be at most `b`. How often loops with a bound run is checked by it.
+    Bounded,
     /// `stop_gradient(x)`: `x`, of which nothing is said by how it came about. Gone once no derivative is taken any more.
     StopGradient,
     // comparisons
@@ -226,12 +228,12 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| Op::ALL.iter().map(|op| rows:
 impl Op {
     /// In the order of the enumeration.
     #[rustfmt::skip]
-    pub const ALL: [Op; 56] = {
+    pub const ALL: [Op; 57] = {
         use Op::*;
         [
             Add, Sub, Mul, Neg, Abs, Sign, Min, Max, Pow, Div, Floor, Ceil, Round, Sqrt, Cbrt, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p,
             Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh, Tanh, Sigmoid, Erf, Erfc, Lgamma, Digamma, Polygamma, Hypot, IDiv, IMod,
-            Agreed, StopGradient, Eq, Ne, Lt, Le, Gt, Ge, And, Or, Not, ToF64, ToF32, ToI64, ToI32,
+            Agreed, Bounded, StopGradient, Eq, Ne, Lt, Le, Gt, Ge, And, Or, Not, ToF64, ToF32, ToI64, ToI32,
         ]
     };
 

@@ -68,6 +68,9 @@ pub fn int_mod(a: i64, b: i64) -> Result<i64, Fault> {
 }
 
 /// `a`, which must be `b`.
+pub fn int_bounded(a: i64, b: i64) -> Result<i64, Fault> {
+    if a <= b { Ok(a) } else { Err(Fault::TooManySteps { bound: b }) }
+}
 pub fn int_agreed(a: i64, b: i64) -> Result<i64, Fault> {
     if a == b { Ok(a) } else { Err(Fault::SizesDiffer { found: a, wanted: b }) }
 }

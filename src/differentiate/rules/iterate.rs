@@ -6,7 +6,8 @@
 //!
 //! Loops that only write places, each once, need no states (`writes`). Arrays that the steps change where they are need not
 //! be kept (`in_place`).
-//! A `while` loop is run once to count its iterations, and then is a loop over so many.
+//! A `while` loop is run once to count its iterations, and then is a loop over so many. `#[bound(n)]` says how many there are
+//! at most: counting ends there, and what is kept is known before the loop runs.
 //! Annotated loops keep fewer states and run steps again (`blocks`).
 
 use super::super::forward::Forward;
@@ -119,15 +120,41 @@ fn from_zero(
             (t, size, substitute(cx.vars, body, &with))
         }
         Trip::While(condition) => {
-            let count = counted(cx, state, start, condition, step, forth);
-            cx.facts.assume_nonneg(Size::var(count));
-            (cx.vars.fresh("i", Type::I64), Size::var(count), body)
+            let bound = l.annotations.iter().find(|(a, _)| *a == Annotation::Bound).map(|(_, n)| n.clone());
+            let i = cx.vars.fresh("i", Type::I64);
+            let Some(bound) = bound else {
+                let count = counted(cx, state, start, condition, step, forth);
+                cx.facts.assume_nonneg(Size::var(count));
+                return (i, Size::var(count), body);
+            };
+            // Counting ends behind the bound, and what is kept has a size that is known before the loop runs.
+            let most = size_exp(&bound);
+            let within = |counter: Var| op2(Op::Le, counter, most.clone());
+            let count = counted_while(cx, state, start, condition, &within, step, forth);
+            let steps = cx.vars.fresh("steps", Type::I64);
+            let site = cx.vars.origin(l.state[0]).map_or(Site::default(), Site::new);
+            forth.push((vec![steps], Exp::Op(Op::Bounded, vec![Exp::Var(count), most], site)));
+            cx.facts.assume_nonneg(Size::var(steps));
+            (i, Size::var(steps).minimum(&bound), body)
         }
     }
 }
 
 /// How often a `while` loop runs: the loop itself, counting.
 fn counted(cx: &mut Reverse, state: &[Var], init: &Exp, condition: &Exp, body: &Exp, forth: &mut Vec<Statement>) -> Var {
+    counted_while(cx, state, init, condition, &|_| bool(true), body, forth)
+}
+
+/// The same as long as another condition holds, on the number of steps.
+fn counted_while(
+    cx: &mut Reverse,
+    state: &[Var],
+    init: &Exp,
+    condition: &Exp,
+    goes_on: &dyn Fn(Var) -> Exp,
+    body: &Exp,
+    forth: &mut Vec<Statement>,
+) -> Var {
     let (counter, count) = (cx.vars.fresh("count", Type::I64), cx.vars.fresh("count", Type::I64));
     let parts = |e: &Exp| match e {
         Exp::Tuple(parts) => parts.clone(),
@@ -144,8 +171,12 @@ fn counted(cx: &mut Reverse, state: &[Var], init: &Exp, condition: &Exp, body: &
         }
     }
     let body = with_count(body, add(counter, i64(1)));
+    let condition = match goes_on(counter) {
+        Exp::Lit(Lit::Bool(true)) => condition.clone(),
+        more => if_(more, condition.clone(), bool(false)),
+    };
     let states = state.iter().copied().chain([counter]).collect();
-    let l = Iteration { state: states, init: tuple(start), trip: Trip::While(condition.clone()), body, annotations: vec![] };
+    let l = Iteration { state: states, init: tuple(start), trip: Trip::While(condition), body, annotations: vec![] };
     let run = copy(cx.vars, &Exp::Loop(Box::new(l)), &Substitution::default());
     let mut bound: Vec<Var> = state
         .iter()
