@@ -170,6 +170,7 @@ impl Compiler {
                 let original = self.program.function(of).body.clone();
                 if matches!(&original, Body::Exp(body) if partials::has_partials(body)) {
                     self.run(of, expand_partials);
+                    self.run(of, simplify);
                     self.run(of, share);
                 }
                 differentiate(&mut self.program, id, self.saving);

@@ -8,7 +8,7 @@ use iverson::cost::{Cost, cost};
 use iverson::interpret;
 use iverson::ir::print::print_function;
 use iverson::ir::widen::{has_f32, widen};
-use iverson::ir::{Annotation, Body, Exp, FunctionId, Lit, Program, Size, Var};
+use iverson::ir::{Annotation, Body, Exp, FunctionId, Lit, Program, Reduction, Size, Var};
 use iverson::value::Value;
 
 /// The stages of `jvp_f` and `vjp_f`, by all float parameters.
@@ -85,6 +85,18 @@ impl Modes {
         // A loop that is cut into blocks runs its steps once more forwards for every level of blocks.
         let (program, id) = self.function.bounded();
         let Body::Exp(body) = &program.function(id).body else { return Err("a function that is not defined".to_string()) };
+        let (derived, derived_id) = self.forward.bounded();
+        let cost = interpret::call(derived, derived_id, &forward_args).map_err(|f| f.message)?.1.total();
+        // A product has one multiplication more for each factor, so that one-hot tangents leave one term of it.
+        let bound = if has_product(body) { 5 } else { 4 } * (own + size(&value));
+        if cost > bound {
+            return Err(format!(
+                "the value and its tangent cost {cost} operations; the function costs {own} (as written {}), with {} outputs the bound is {bound}\n{}",
+                counts.total(),
+                size(&value),
+                print_function(derived, derived_id)
+            ));
+        }
         let factor = 4 + levels_of_blocks(body, false);
         let bound = factor * (own + inputs + moved + size(&value));
         let (program, id) = self.reverse.bounded();
@@ -201,6 +213,12 @@ fn levels_of_blocks(exp: &Exp, inside: bool) -> u64 {
     let inside = inside || matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
     exp.for_each_child(&mut |e| levels += levels_of_blocks(e, inside));
     levels
+}
+
+fn has_product(exp: &Exp) -> bool {
+    let mut found = matches!(exp, Exp::Reduce(Reduction::Prod, ..));
+    exp.for_each_child(&mut |e| found = found || has_product(e));
+    found
 }
 
 fn parts(value: &Value) -> Result<Vec<Value>, String> {

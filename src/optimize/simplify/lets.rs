@@ -300,7 +300,7 @@ fn is_read(exp: &Exp) -> bool {
 }
 
 /// Whether the expression runs loops, even if they cost no operation.
-fn has_loop(exp: &Exp) -> bool {
+pub fn has_loop(exp: &Exp) -> bool {
     let mut found = matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
     exp.for_each_child(&mut |e| found = found || has_loop(e));
     found

@@ -2,6 +2,8 @@
 
 use super::super::{Context, Rewrite};
 use super::arrays::shared;
+use super::lets::has_loop;
+use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
@@ -28,6 +30,12 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
         Exp::For(i, size, body) => match *body {
             Exp::Tuple(parts) => {
                 Ok(Exp::Tuple(parts.into_iter().map(|e| copy(cx.vars, &for_(i, size.clone(), e), &Substitution::default())).collect()))
+            }
+            // What the parts share costs nothing to do for each of them.
+            body if shares_nothing_costly(cx.vars, &body) => {
+                let (bindings, parts) = peel_tuple(body);
+                let part = |e| for_(i, size.clone(), lets(bindings.clone(), e));
+                Ok(Exp::Tuple(parts.into_iter().map(|e| copy(cx.vars, &part(e), &Substitution::default())).collect()))
             }
             body => Err(Exp::For(i, size, Box::new(body))),
         },
@@ -64,6 +72,32 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
             None => Err(Exp::Loop(l)),
         },
         exp => Err(exp),
+    }
+}
+
+/// Whether an expression is a tuple under `let`s of scalars that cost nothing.
+fn shares_nothing_costly(vars: &Vars, exp: &Exp) -> bool {
+    match exp {
+        Exp::Let(bound, value, body) => {
+            let scalar = matches!(bound.as_slice(), [v] if matches!(vars.ty(*v), Type::Scalar(_)));
+            scalar && costs_nothing(vars, value) && !has_loop(value) && shares_nothing_costly(vars, body)
+        }
+        exp => matches!(exp, Exp::Tuple(_)),
+    }
+}
+
+fn peel_tuple(exp: Exp) -> (Vec<(Vec<Var>, Exp)>, Vec<Exp>) {
+    let mut bindings = vec![];
+    let mut rest = exp;
+    loop {
+        match rest {
+            Exp::Let(vars, value, body) => {
+                bindings.push((vars, *value));
+                rest = *body;
+            }
+            Exp::Tuple(parts) => return (bindings, parts),
+            _ => unreachable!("a tuple under lets"),
+        }
     }
 }
 
