@@ -305,7 +305,10 @@ impl Subject {
             self.modes.insert(id, modes);
         }
         match &self.modes[&id] {
-            Some(modes) => modes.check(args, Target::Compiled).map(|_| ()),
+            Some(modes) => match modes.check(args, Target::Compiled)? {
+                true => modes.tangent_is_cheap(args),
+                false => Ok(()),
+            },
             None => self.stages(id, None, &None)?.call(args, Target::Compiled).map(|_| ()),
         }
     }
