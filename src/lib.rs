@@ -21,6 +21,7 @@ pub mod interpret;
 pub mod cost;
 pub mod differentiate;
 pub mod optimize;
+pub mod sparse;
 pub mod loops;
 pub mod lower;
 pub mod emit;

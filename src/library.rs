@@ -32,7 +32,8 @@ pub const FILES: &[File] = files![
     "library/interpolation.iv",
     "library/calculus.iv",
     "library/signals.iv",
-    "library/polynomials.iv"
+    "library/polynomials.iv",
+    "library/sparse.iv"
 ];
 const _: () = assert!(FILES.len() == LIBRARY_FILES as usize);
 
@@ -118,4 +119,24 @@ fn definition(name: &str) -> &'static Definition {
         module
     });
     module.definitions.iter().find(|d| d.name.text == name).expect("the index has the names of definitions")
+}
+
+/// Definitions of the library by themselves, with what they use, its inner ones too.
+pub fn part(wanted: &[&'static str]) -> Module {
+    let mut needed = wanted.to_vec();
+    let mut module = Module::default();
+    let mut done = 0;
+    while let Some(name) = needed.get(done).copied() {
+        let mut definition = definition(name).clone();
+        names::for_each_free(&mut definition, &mut |name, _| {
+            if let Some(used) = known(name) {
+                if !needed.contains(&used) {
+                    needed.push(used);
+                }
+            }
+        });
+        module.definitions.push(definition);
+        done += 1;
+    }
+    module
 }

@@ -5,6 +5,7 @@
 //! settled too (`settle`). Then the passes below run on the one function wanted.
 //! Every pass takes a program to a program of the same meaning; `observe` sees the program after each.
 
+use crate::cost::cost;
 use crate::differentiate::saving::Saving;
 use crate::differentiate::{differentiate, partials};
 use crate::ir::facts::{Facts, Proofs};
@@ -21,6 +22,7 @@ use crate::optimize::simplify::simplify;
 use crate::optimize::solve_predicates::solve_predicates;
 use crate::optimize::split_sums::split_sums;
 use crate::optimize::store_or_recompute::store_or_recompute;
+use crate::sparse;
 use rustc_hash::FxHashSet;
 
 /// One step on an expression.
@@ -75,6 +77,9 @@ pub fn prepare_observed(program: &Program, id: FunctionId, until: Option<&str>, 
     compiler.program
 }
 
+/// The size of everything where two programs are compared by their costs.
+const TYPICAL_SIZE: i64 = 100;
+
 /// Rounds after which settling stops in any case.
 const ROUNDS: usize = 12;
 
@@ -85,16 +90,18 @@ struct Compiler {
     defined: FxHashSet<FunctionId>,
     proofs: Proofs,
     saving: Saving,
+    /// The modes that were chosen for the entries of Jacobians.
+    modes: Vec<(Entries, Mode)>,
 }
 
 impl Compiler {
     fn new(program: &Program, saving: Saving) -> Compiler {
-        Compiler { program: program.clone(), defined: FxHashSet::default(), proofs: Proofs::default(), saving }
+        Compiler { program: program.clone(), defined: FxHashSet::default(), proofs: Proofs::default(), saving, modes: vec![] }
     }
 
     fn prepare(&mut self, id: FunctionId, until: Option<&str>, observe: &mut dyn FnMut(&str, &Program)) {
         let roots = match self.program.function(id).body {
-            Body::Derived { .. } => vec![id],
+            Body::Derived { .. } | Body::Entries(_) => vec![id],
             Body::Exp(_) => callees(&self.program, id),
         };
         for f in &roots {
@@ -164,7 +171,7 @@ impl Compiler {
         for callee in callees(&self.program, id) {
             self.define(callee);
         }
-        match self.program.function(id).body {
+        match self.program.function(id).body.clone() {
             Body::Derived { of, .. } => {
                 // The formulas of one operation's partials have much in common, which is to have one adjoint.
                 let original = self.program.function(of).body.clone();
@@ -180,8 +187,73 @@ impl Compiler {
                 inline_for_derivatives(&mut self.program, id);
                 self.program.functions[of.0 as usize].body = original;
             }
+            Body::Entries(_) => {
+                let mode = self.cheaper_mode(id);
+                sparse::define(&mut self.program, id, mode);
+            }
             Body::Exp(_) => inline_for_derivatives(&mut self.program, id),
         }
+    }
+
+    /// The mode in which the entries of a Jacobian cost less, by the cost model at sizes that are all the same. What counts the
+    /// entries must take the same mode as what computes them, so it is always the latter that is compared.
+    fn cheaper_mode(&mut self, id: FunctionId) -> Mode {
+        let Body::Entries(entries) = self.program.function(id).body.clone() else { panic!("pipeline: no entries") };
+        match (entries.forward, entries.reverse) {
+            (Some(_), Some(_)) => {}
+            (Some(_), None) => return Mode::Jvp,
+            (None, _) => return Mode::Vjp,
+        }
+        let same = |e: &Entries| {
+            Entries { part: EntriesPart::Entries, ..e.clone() } == Entries { part: EntriesPart::Entries, ..(*entries).clone() }
+        };
+        if let Some((_, mode)) = self.modes.iter().find(|(e, _)| same(e)) {
+            return *mode;
+        }
+        let (forward, f, first) = self.entries_in(id, &entries, Mode::Jvp);
+        if first.local {
+            // A constant number of tangents for each row: no mode does with less than a part of that.
+            self.modes.push((*entries, Mode::Jvp));
+            return Mode::Jvp;
+        }
+        let (reverse, r, second) = self.entries_in(id, &entries, Mode::Vjp);
+        // Each stream is a program of its own, so that one of many more is dearer, and takes long to look at.
+        let mode = if second.streams > 3 * first.streams.max(2) {
+            Mode::Jvp
+        } else if first.streams > 3 * second.streams.max(2) {
+            Mode::Vjp
+        } else {
+            let cost_of = |program: &Program, id: FunctionId| {
+                let mut trial = Compiler { defined: self.defined.clone(), ..Compiler::new(program, self.saving) };
+                trial.settle(id);
+                cost(&trial.program, id).total().evaluate(&|_| Some(TYPICAL_SIZE))
+            };
+            match (cost_of(&forward, f), cost_of(&reverse, r)) {
+                (Some(forward), Some(reverse)) if reverse < forward => Mode::Vjp,
+                (None, Some(_)) => Mode::Vjp,
+                _ => Mode::Jvp,
+            }
+        };
+        self.modes.push((*entries, mode));
+        mode
+    }
+
+    /// A program with a function for the entries of a Jacobian in one mode, and what they are made of.
+    fn entries_in(&self, id: FunctionId, entries: &Entries, mode: Mode) -> (Program, FunctionId, sparse::Structure) {
+        let mut program = self.program.clone();
+        let mut function = program.function(id).clone();
+        if entries.part == EntriesPart::Count {
+            let matrices = match &function.result {
+                Type::Tuple(parts) => parts.len(),
+                Type::Scalar(_) | Type::Array(..) => 1,
+            };
+            function.params.extend((0..matrices).map(|_| program.vars.fresh("entries", Type::I64)));
+        }
+        function.body = Body::Entries(Box::new(Entries { part: EntriesPart::Entries, ..entries.clone() }));
+        program.functions.push(function);
+        let own = FunctionId(program.functions.len() as u32 - 1);
+        let structure = sparse::define(&mut program, own, mode);
+        (program, own, structure)
     }
 
     /// Simplification, dissolving and hoisting to a fixed point: all that runs between two differentiations. Fusion

@@ -183,7 +183,7 @@ fn data_files_and_archives() {
     assert_eq!(f.run(&["grad", "p.iv", "dot", "--data", "d.npz", "--out", "g.json"]).code, 0);
     assert_eq!(f.run(&["run", "p.iv", "dot", "--data", "g.json", "--json"]).code, 0);
     let refused = f.run(&["run", "p.iv", "dot", "--data", "d.npz", "--out", "r.txt"]);
-    assert!(refused.code == 2 && refused.err.contains(".npz, .npy or .json") && !f.path("r.txt").exists(), "{}", refused.err);
+    assert!(refused.code == 2 && refused.err.contains(".npz, .npy, .mtx or .json") && !f.path("r.txt").exists(), "{}", refused.err);
 
     let names = |file: &str| Archive::open(&f.path(file)).unwrap().names();
     let out = f.run(&["run", "p.iv", "dot", "--data", "d.npz", "--out", "r.npz"]);
@@ -449,4 +449,20 @@ fn functions_of_the_library_are_called_and_suggested() {
     folder.write("uses.iv", "def f(x: [n]f64) -> f64 = sum i. sort(x)[i]");
     let checked = folder.run(&["check", "uses.iv"]);
     assert_eq!((checked.out.as_str(), checked.err.as_str()), ("uses.iv: 1 definition checked\n", ""));
+}
+
+#[test]
+fn sparse_matrices_are_files_of_scipy() {
+    let f = Folder::with("def step(x: [n]f64) -> [n - 1]f64 = for i in 0..n - 1. x[i] * x[i + 1]\n");
+    f.run(&["jacobian", "p.iv", "step", "x=[1,2,3]", "--format", "csr", "--out", "J.npz"]);
+    let mut archive = Archive::open(&f.path("J.npz")).unwrap();
+    assert_eq!(archive.names(), ["data", "format", "indices", "indptr", "shape"]);
+    assert_eq!(archive.read_text("format").unwrap(), "csr");
+    assert_eq!(archive.read("shape").unwrap(), Some(Array::new(vec![2], Data::I64(vec![2, 3]))));
+    assert_eq!(archive.read("indptr").unwrap(), Some(Array::new(vec![3], Data::I64(vec![0, 2, 4]))));
+    assert_eq!(archive.read("indices").unwrap(), Some(Array::new(vec![4], Data::I64(vec![0, 1, 1, 2]))));
+    assert_eq!(archive.read("data").unwrap(), Some(floats(&[4], &[2.0, 1.0, 3.0, 2.0])));
+    let json = f.run(&["jacobian", "p.iv", "step", "x=[1,2,3]", "--format", "csr", "--json"]).json();
+    let wanted = json!({"format": "csr", "shape": [2, 3], "indptr": [0, 2, 4], "indices": [0, 1, 1, 2], "data": [2.0, 1.0, 3.0, 2.0]});
+    assert_eq!(json, json!({ "x": wanted }));
 }

@@ -14,6 +14,7 @@
 
 use super::erase::{erase, restore};
 use super::operators::index_name;
+use super::sparse::Storage;
 use crate::diagnostic::Diagnostic;
 use crate::ir::build::{float, for_, index, let_, lets, singleton, tuple, tuple_type, type_of, zero};
 use crate::ir::{Body, Exp, Function, FunctionId, Mode, Program, Scalar, Site, Size, Type, Var};
@@ -49,8 +50,8 @@ impl DerivativeKind {
     }
 }
 
-/// Functions made before: of which function, which derivative, with respect to what.
-pub type Memo = FxHashMap<(FunctionId, DerivativeKind, Vec<usize>), FunctionId>;
+/// Functions made before: of which function, which derivative, with respect to what, dense or how it is stored.
+pub type Memo = FxHashMap<(FunctionId, DerivativeKind, Vec<usize>, Option<Storage>), FunctionId>;
 
 /// The positions of the parameters that have tangents.
 pub fn float_params(program: &Program, f: FunctionId) -> Vec<usize> {
@@ -62,10 +63,26 @@ pub fn float_params(program: &Program, f: FunctionId) -> Vec<usize> {
 /// are named), and what it needs. Its parameters are those of `f`; then for `jvp` and `hvp` a tangent for each of
 /// `wrt`, for `vjp` a seed. Gradients are a tuple over `wrt`, bare if it is one parameter.
 pub fn derive(program: &mut Program, f: FunctionId, kind: DerivativeKind, wrt: Option<&[String]>) -> Result<FunctionId, Diagnostic> {
+    derive_stored(program, f, kind, wrt, None)
+}
+
+/// The same; a Jacobian or Hessian as sparse matrices, where it is said how they are stored.
+pub fn derive_stored(
+    program: &mut Program,
+    f: FunctionId,
+    kind: DerivativeKind,
+    wrt: Option<&[String]>,
+    storage: Option<Storage>,
+) -> Result<FunctionId, Diagnostic> {
     let wrt = with_respect_to(program, f, 0, wrt)?;
     let first = program.functions.len();
     restore(program);
-    let made = Deriving { program: &mut *program, memo: &mut Memo::default() }.derive(f, kind, &wrt);
+    let mut memo = Memo::default();
+    let mut deriving = Deriving { program: &mut *program, memo: &mut memo };
+    let made = match storage {
+        Some(storage) => deriving.derive_sparse(f, kind, &wrt, storage),
+        None => deriving.derive(f, kind, &wrt),
+    };
     erase(program, first, &FxHashSet::default());
     made
 }
@@ -120,24 +137,24 @@ pub struct Deriving<'p> {
 }
 
 /// A copy of a function's sizes and parameters.
-struct Header {
-    sizes: Vec<Var>,
-    params: Vec<Var>,
+pub struct Header {
+    pub sizes: Vec<Var>,
+    pub params: Vec<Var>,
     renamed: FxHashMap<Var, Var>,
 }
 
 impl Header {
-    fn rename(&self, ty: &Type) -> Type {
+    pub fn rename(&self, ty: &Type) -> Type {
         ty.map_sizes(&mut |s| s.substitute(&|v| self.renamed.get(&v).map(|w| Size::var(*w))))
     }
-    fn args(&self) -> Vec<Exp> {
+    pub fn args(&self) -> Vec<Exp> {
         self.params.iter().map(|v| Exp::Var(*v)).collect()
     }
 }
 
 impl Deriving<'_> {
     pub fn derive(&mut self, f: FunctionId, kind: DerivativeKind, wrt: &[usize]) -> Result<FunctionId, Diagnostic> {
-        let key = (f, kind, wrt.to_vec());
+        let key = (f, kind, wrt.to_vec(), None);
         if let Some(id) = self.memo.get(&key) {
             return Ok(*id);
         }
@@ -168,7 +185,7 @@ impl Deriving<'_> {
     }
 
     /// Whether the result of `f` is one that the operator takes.
-    fn require_derivative(&self, f: FunctionId, kind: DerivativeKind) -> Result<(), Diagnostic> {
+    pub(super) fn require_derivative(&self, f: FunctionId, kind: DerivativeKind) -> Result<(), Diagnostic> {
         let function = self.program.function(f);
         let result = describe(self.program, &function.result);
         let (name, operator) = (&function.name, kind.name());
@@ -188,7 +205,7 @@ impl Deriving<'_> {
         Ok(())
     }
 
-    fn header(&mut self, f: FunctionId) -> Header {
+    pub(super) fn header(&mut self, f: FunctionId) -> Header {
         let Function { sizes, params, .. } = self.program.function(f).clone();
         let vars = &mut self.program.vars;
         let mut renamed = FxHashMap::default();
@@ -210,7 +227,7 @@ impl Deriving<'_> {
     }
 
     /// `grad_f`, or `grad_f_wrt_x` where it is not by all float parameters.
-    fn name(&self, operator: &str, f: FunctionId, wrt: &[usize]) -> String {
+    pub(super) fn name(&self, operator: &str, f: FunctionId, wrt: &[usize]) -> String {
         let function = self.program.function(f);
         // Of a given derivative, whose name is two words, one.
         let mut name = format!("{operator}_{}", function.name.replace(' ', "_"));
@@ -221,7 +238,7 @@ impl Deriving<'_> {
         name
     }
 
-    fn add(&mut self, name: String, sizes: Vec<Var>, params: Vec<Var>, result: Type, body: Body, of: FunctionId) -> FunctionId {
+    pub(super) fn add(&mut self, name: String, sizes: Vec<Var>, params: Vec<Var>, result: Type, body: Body, of: FunctionId) -> FunctionId {
         let mut unique = name.clone();
         let mut number = 2;
         while self.program.find(&unique).is_some() {
@@ -240,12 +257,12 @@ impl Deriving<'_> {
         self.add(name, header.sizes, header.params, result, Body::Exp(body), of)
     }
 
-    fn tangent_types(&self, f: FunctionId, wrt: &[usize]) -> Vec<Type> {
+    pub(super) fn tangent_types(&self, f: FunctionId, wrt: &[usize]) -> Vec<Type> {
         let params = &self.program.function(f).params;
         wrt.iter().filter_map(|k| self.program.vars.ty(params[*k]).tangent()).collect()
     }
 
-    fn result_tangent(&self, f: FunctionId) -> Type {
+    pub(super) fn result_tangent(&self, f: FunctionId) -> Type {
         self.program.function(f).result.tangent().unwrap_or(Type::tuple(vec![]))
     }
 
@@ -527,14 +544,14 @@ impl Deriving<'_> {
     }
 }
 
-fn sorted(wrt: &[usize]) -> Vec<usize> {
+pub fn sorted(wrt: &[usize]) -> Vec<usize> {
     let mut sorted = wrt.to_vec();
     sorted.sort();
     sorted
 }
 
 /// The types of the numbers in a type's arrays (and scalars), in order.
-fn leaf_scalars(ty: &Type) -> Vec<Scalar> {
+pub fn leaf_scalars(ty: &Type) -> Vec<Scalar> {
     match ty {
         Type::Tuple(parts) => parts.iter().flat_map(leaf_scalars).collect(),
         Type::Scalar(s) | Type::Array(_, s) => vec![*s],
@@ -556,7 +573,7 @@ fn jacobian_type(result: &Type, params: &[Type]) -> Type {
 }
 
 /// The shapes of the arrays (and scalars) in a type, in order.
-fn leaves(ty: &Type) -> Vec<Vec<Size>> {
+pub fn leaves(ty: &Type) -> Vec<Vec<Size>> {
     match ty {
         Type::Tuple(parts) => parts.iter().flat_map(leaves).collect(),
         Type::Scalar(_) | Type::Array(..) => vec![ty.shape().to_vec()],

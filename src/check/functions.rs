@@ -6,6 +6,7 @@
 
 use super::apply::Application;
 use super::scope::Binding;
+use super::sparse::Storage;
 use super::templates::Callee;
 use super::{Checker, messages};
 use crate::check::derive::DerivativeKind;
@@ -47,6 +48,7 @@ pub struct Closure {
 pub struct Derivative {
     pub kind: DerivativeKind,
     pub of: FunctionValue,
+    pub storage: Option<Storage>,
     pub wrt: Option<Vec<String>>,
     pub span: Span,
 }

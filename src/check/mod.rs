@@ -12,6 +12,7 @@
 //! * `functions`, `apply`: functions as values, and their bodies in the place of their calls
 //! * `templates`: definitions that are generic or take functions; `combinators`: `map`, `reduce` and the like
 //! * `operator_calls`: derivative operators as they are written; `derive`: the functions they stand for
+//! * `sparse`: Jacobians and Hessians as sparse matrices
 //! * `existential`: results whose sizes depend on data
 //! * `records`, `type_names`: records and names of types; `erase`: records to tuples, when all is checked
 //! * `messages`: expressions and types as text
@@ -36,12 +37,14 @@ mod records;
 mod rules;
 mod scope;
 mod sizes;
+mod sparse;
 mod states;
 mod subscripts;
 mod templates;
 mod type_names;
 
-pub use derive::{DerivativeKind, derive, float_params};
+pub use derive::{DerivativeKind, derive, derive_stored, float_params};
+pub use sparse::{Format, Storage};
 pub use templates::generic_parameters;
 
 use crate::diagnostic::{Diagnostic, Span};

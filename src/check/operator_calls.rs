@@ -1,6 +1,7 @@
 //! Derivative operators as they are written: `grad(f, wrt = x)(x, y)`, `jvp(f, (x, y), (dx, dy))`.
 //!
 //! An operator on a function is a function again (`grad(grad(f))(x)`), made by `derive`; a call of it is a call.
+//! Jacobians and Hessians take `format`, `stack` and `triangle` besides (`sparse.rs`).
 
 use super::apply::are;
 use super::calls::Arg;
@@ -8,9 +9,10 @@ use super::derive::{DerivativeKind, Deriving, with_respect_to};
 use super::functions::{Derivative, FunctionValue};
 use super::hints::is_number;
 use super::messages::{brief, count};
+use super::sparse::{Format, Storage};
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::ir::{Exp, FunctionId, Type, Var};
+use crate::ir::{Exp, FunctionId, Triangle, Type, Var};
 use crate::syntax::ast::{self, Argument, ExpKind};
 use std::rc::Rc;
 
@@ -24,6 +26,20 @@ fn gives_function(kind: DerivativeKind) -> bool {
     !matches!(kind, DerivativeKind::Jvp | DerivativeKind::Vjp | DerivativeKind::Hvp)
 }
 
+/// Whether the derivative is a matrix, which may be stored in other ways.
+fn is_matrix(kind: DerivativeKind) -> bool {
+    use DerivativeKind::*;
+    matches!(kind, Jacobian | JacFwd | JacRev | Hessian)
+}
+
+/// How a matrix is to be stored, as far as it is said, with the places that say it.
+#[derive(Default)]
+struct Stored {
+    format: Option<(Format, Span)>,
+    stack: Option<(bool, Span)>,
+    triangle: Option<(Triangle, Span)>,
+}
+
 /// What an operator is given.
 struct Operands<'e> {
     kind: DerivativeKind,
@@ -31,6 +47,7 @@ struct Operands<'e> {
     wrt: Option<&'e ast::Exp>,
     /// The names in `wrt`.
     names: Option<Vec<String>>,
+    storage: Option<Storage>,
     /// The point and the directions.
     rest: Vec<&'e ast::Exp>,
     /// The operator's own place.
@@ -55,33 +72,60 @@ impl<'a> Checker<'a> {
             self.report(diagnostic);
             return None;
         }
-        let Operands { kind, f, names, span, .. } = &operands;
+        let Operands { kind, f, names, storage, span, .. } = &operands;
         match f {
             FunctionValue::Function(id) => {
                 let wrt = self.positions(&operands, *id, 0)?;
-                self.derive(*id, *kind, &wrt, *span).map(FunctionValue::Function)
+                self.derive(*id, *kind, &wrt, *storage, *span).map(FunctionValue::Function)
             }
             // The types of its parameters are known where it is applied.
-            f => Some(FunctionValue::Derivative(Rc::new(Derivative { kind: *kind, of: f.clone(), wrt: names.clone(), span: *span }))),
+            f => Some(FunctionValue::Derivative(Rc::new(Derivative {
+                kind: *kind,
+                of: f.clone(),
+                storage: *storage,
+                wrt: names.clone(),
+                span: *span,
+            }))),
         }
     }
 
     fn operands<'e>(&mut self, kind: DerivativeKind, span: Span, args: &'e [Argument]) -> Option<Operands<'e>> {
         let mut wrt = None;
         let mut rest = vec![];
+        let mut stored = Stored::default();
+        let matrix = is_matrix(kind);
         for arg in args {
             match &arg.name {
                 None => rest.push(&arg.value),
                 Some(name) if name.text == "wrt" => wrt = Some(&arg.value),
+                Some(name) if matrix && name.text == "format" => stored.format = Some((self.format(&arg.value)?, name.span)),
+                Some(name) if matrix && name.text == "stack" => stored.stack = Some((self.truth(&arg.value)?, name.span)),
+                Some(name) if matrix && name.text == "triangle" => stored.triangle = Some((self.triangle(&arg.value)?, name.span)),
                 Some(name) => {
-                    self.report(
-                        Diagnostic::error(name.span, format!("`{}` has no argument `{}`", kind.name(), name.text))
-                            .note("the only argument with a name is `wrt`, the parameters to differentiate by"),
-                    );
+                    self.report(Diagnostic::error(name.span, format!("`{}` has no argument `{}`", kind.name(), name.text)).note(
+                        if matrix {
+                            "the arguments with names are `wrt`, the parameters to differentiate by, `format`, `stack` and `triangle`"
+                        } else {
+                            "the only argument with a name is `wrt`, the parameters to differentiate by"
+                        },
+                    ));
                     return None;
                 }
             }
         }
+        let storage = match stored.format {
+            Some((format, _)) => Some(Storage { format, stack: stored.stack.is_some_and(|s| s.0), triangle: stored.triangle.map(|t| t.0) }),
+            None => match stored.stack.map(|s| ("stack", s.1)).or(stored.triangle.map(|t| ("triangle", t.1))) {
+                Some((name, span)) => {
+                    self.report(
+                        Diagnostic::error(span, format!("`{name}` is for sparse matrices"))
+                            .note(format!("say how they are stored: `{}(f, format = csr, {name} = …)`", kind.name())),
+                    );
+                    return None;
+                }
+                None => None,
+            },
+        };
         if rest.is_empty() {
             self.report(Diagnostic::error(span, format!("`{}` takes a function", kind.name())).note(format!("as in `{}(f)`", kind.name())));
             return None;
@@ -105,7 +149,36 @@ impl<'a> Checker<'a> {
             None => None,
             Some(exp) => Some(self.parameter_names(exp)?),
         };
-        Some(Operands { kind, f: value, wrt, names, rest, span })
+        Some(Operands { kind, f: value, wrt, names, storage, rest, span })
+    }
+
+    /// `format = csr`
+    fn format(&mut self, exp: &ast::Exp) -> Option<Format> {
+        let found = Format::ALL.into_iter().find(|f| matches!(&exp.kind, ExpKind::Name(name) if name == f.name()));
+        if found.is_none() {
+            self.report(Diagnostic::error(exp.span, "this is no format of sparse matrices").note("there are `coo` and `csr`"));
+        }
+        found
+    }
+
+    /// `triangle = lower`
+    fn triangle(&mut self, exp: &ast::Exp) -> Option<Triangle> {
+        let found = [Triangle::Lower, Triangle::Upper].into_iter().find(|t| matches!(&exp.kind, ExpKind::Name(name) if name == t.name()));
+        if found.is_none() {
+            self.report(Diagnostic::error(exp.span, "this is no triangle").note("there are `lower` and `upper`"));
+        }
+        found
+    }
+
+    /// `stack = true`
+    fn truth(&mut self, exp: &ast::Exp) -> Option<bool> {
+        match &exp.kind {
+            ExpKind::Bool(value) => Some(*value),
+            _ => {
+                self.report(Diagnostic::error(exp.span, "`stack` is `true` or `false`"));
+                None
+            }
+        }
     }
 
     /// The positions of the parameters to differentiate by; the first `captured` are none that can be named.
@@ -133,8 +206,12 @@ impl<'a> Checker<'a> {
         names
     }
 
-    fn derive(&mut self, f: FunctionId, kind: DerivativeKind, wrt: &[usize], span: Span) -> Option<FunctionId> {
-        let made = Deriving { program: &mut self.program, memo: &mut self.derived }.derive(f, kind, wrt);
+    fn derive(&mut self, f: FunctionId, kind: DerivativeKind, wrt: &[usize], storage: Option<Storage>, span: Span) -> Option<FunctionId> {
+        let mut deriving = Deriving { program: &mut self.program, memo: &mut self.derived };
+        let made = match storage {
+            Some(storage) => deriving.derive_sparse(f, kind, wrt, storage),
+            None => deriving.derive(f, kind, wrt),
+        };
         match made {
             Ok(id) => Some(id),
             Err(diagnostic) => {
@@ -191,7 +268,7 @@ impl<'a> Checker<'a> {
                 return None;
             }
         };
-        Some((self.derive(f, derivative.kind, &wrt, derivative.span)?, captured))
+        Some((self.derive(f, derivative.kind, &wrt, derivative.storage, derivative.span)?, captured))
     }
 
     /// A derivative operator that is called by name: `jvp`, `vjp` and `hvp` with their arguments; the others are not
@@ -255,7 +332,7 @@ impl<'a> Checker<'a> {
             }
         };
         let Some(wrt) = self.positions(&operands, f, captured.len()) else { return Typed::poison() };
-        let Some(id) = self.derive(f, kind, &wrt, head) else { return Typed::poison() };
+        let Some(id) = self.derive(f, kind, &wrt, None, head) else { return Typed::poison() };
         let direction = match kind {
             DerivativeKind::Vjp => Some(vec![Arg::Written(direction)]),
             _ => {

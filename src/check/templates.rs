@@ -132,7 +132,7 @@ impl<'a> Checker<'a> {
     pub fn forget(&mut self, made: usize) {
         let kept = |id: &FunctionId| (id.0 as usize) < made;
         self.program.functions.truncate(made);
-        self.derived.retain(|(of, _, _), id| kept(of) && kept(id));
+        self.derived.retain(|(of, _, _, _), id| kept(of) && kept(id));
         self.instances.retain(|_, id| kept(id));
         self.origins.retain(|id, _| kept(id));
         self.lifted.retain(|id, _| kept(id));

@@ -54,10 +54,13 @@ pub fn prepare(work: &Work) -> Result<Prepared, Failure> {
     let Called { mut source, id: of, mut given, mut values, mut sizes } =
         Source::called(&work.subject, &work.inputs, &work.execution, purpose)?;
     let mut id = of;
+    let mut sizing = source.program.function(of).hidden.map(|hidden| (hidden.sizes, hidden.at));
     if let Some(kind) = work.derivative {
         let by = By::new(&mut source, of, &work.wrt)?;
         (values, sizes) = by.arguments(&source, values, sizes)?;
-        let derivative = Derivative::new(&mut source, &by, kind)?;
+        let derivative = Derivative::stored(&mut source, &by, kind, work.storage)?;
+        values = derivative.with_sizes(&source, values, &work.execution)?;
+        sizing = derivative.sizes(&source);
         match kind {
             Kind::Jvp | Kind::Hvp => values.extend(derivative.directions(&source, &work.directions.dir, &mut given, &sizes)?),
             Kind::Vjp => values.push(derivative.seed(&source, work.seed.seed.as_deref(), &mut given, &sizes)?),
@@ -65,8 +68,7 @@ pub fn prepare(work: &Work) -> Result<Prepared, Failure> {
         }
         id = derivative.id;
     }
-    let sizes = source.program.function(of).hidden.map(|hidden| (hidden.sizes, hidden.at));
-    let stages = sizes.into_iter().chain([(id, values.len())]).collect();
+    let stages = sizing.into_iter().chain([(id, values.len())]).collect();
     Ok(Prepared { source, id, values, stages })
 }
 

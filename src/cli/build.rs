@@ -37,14 +37,18 @@ pub fn build(options: &Build) -> Result<(), Failure> {
                 None => None,
                 Some(kind) => {
                     let by = By::new(&mut source, of, &options.wrt)?;
-                    Some(Derivative::new(&mut source, &by, kind)?)
+                    let matrix = matches!(kind, Kind::Jacobian | Kind::Hessian);
+                    let storage = if matrix { options.storage } else { Default::default() };
+                    Some(Derivative::stored(&mut source, &by, kind, storage)?)
                 }
             };
             let mut made = vec![];
             // The caller computes the sizes that depend on data first.
-            if let Some(hidden) = source.program.function(of).hidden {
-                made.push(export(&source, hidden.sizes, None, &settings, saving));
-            }
+            let sizes = match &derivative {
+                Some(derivative) => derivative.sizes(&source).map(|(sizes, _)| sizes),
+                None => source.program.function(of).hidden.map(|hidden| hidden.sizes),
+            };
+            made.extend(sizes.map(|sizes| export(&source, sizes, None, &settings, saving)));
             made.push(export(&source, derivative.as_ref().map_or(of, |d| d.id), derivative.as_ref(), &settings, saving));
             for made in made {
                 if !exports.iter().any(|e| e.kernel.name == made.kernel.name) {

@@ -24,7 +24,7 @@ pub fn cost(options: &Cost) -> Result<(), Failure> {
         None => of,
         Some(kind) => {
             let by = By::new(&mut source, of, &options.wrt)?;
-            Derivative::new(&mut source, &by, kind)?.id
+            Derivative::stored(&mut source, &by, kind, options.storage)?.id
         }
     };
     report(&source, id, &options.at, options.memory, options.json)

@@ -1,14 +1,15 @@
 //! A derivative asked for on the command line: the function that computes it, the values it takes besides the
 //! parameters, and its result under the names of the parameters.
 
+use super::execute::Executable;
 use super::failure::Failure;
 use super::inputs::{Given, check_name, check_shape, insert, read};
-use super::options::Kind;
+use super::options::{Execution, Format, Kind, Side, Storage};
 use super::source::Source;
 use super::wrt::By;
 use iverson::bind::Sizes;
 use iverson::check::{self, DerivativeKind};
-use iverson::ir::{FunctionId, Lit, Type, Var};
+use iverson::ir::{FunctionId, Lit, Triangle, Type, Var};
 use iverson::value::named::Named;
 use iverson::value::tree::{Random, Tree, Wanted};
 use iverson::value::{Error, Value};
@@ -22,11 +23,36 @@ pub struct Derivative {
     /// Positions of parameters, ascending, and their names: `x`, or `p.w` for a field.
     pub wrt: Vec<usize>,
     pub names: Vec<String>,
+    /// How the matrices are stored, if they are sparse.
+    storage: Option<check::Storage>,
 }
 
 impl Derivative {
     /// Defines the derivative in the source's program.
     pub fn new(source: &mut Source, by: &By, kind: Kind) -> Result<Derivative, Failure> {
+        Derivative::stored(source, by, kind, Storage::default())
+    }
+
+    /// The same, of a matrix perhaps stored as a sparse one.
+    pub fn stored(source: &mut Source, by: &By, kind: Kind, storage: Storage) -> Result<Derivative, Failure> {
+        let storage = match (storage.format, kind) {
+            (None, _) => None,
+            (Some(format), Kind::Jacobian | Kind::Hessian) => Some(check::Storage {
+                format: match format {
+                    Format::Coo => check::Format::Coo,
+                    Format::Csr => check::Format::Csr,
+                },
+                stack: storage.stack,
+                triangle: storage.triangle.map(|side| match side {
+                    Side::Lower => Triangle::Lower,
+                    Side::Upper => Triangle::Upper,
+                }),
+            }),
+            (Some(_), _) => {
+                let error = Error::new("`--format` is for Jacobians and Hessians");
+                return Err(Failure::Message(error.note("say which: `--derivative jacobian` or `--derivative hessian`")));
+            }
+        };
         let kind_in_language = match kind {
             Kind::Grad => DerivativeKind::Grad,
             Kind::ValueAndGrad => DerivativeKind::ValueAndGrad,
@@ -38,13 +64,77 @@ impl Derivative {
         };
         let f = source.program.function(by.of);
         let params: Vec<String> = by.positions.iter().map(|k| source.program.vars.name(f.params[*k]).to_string()).collect();
-        let id = check::derive(&mut source.program, by.of, kind_in_language, Some(&params))
+        let id = check::derive_stored(&mut source.program, by.of, kind_in_language, Some(&params), storage)
             .map_err(|d| Failure::diagnostics(&[d], &source.sources))?;
-        Ok(Derivative { kind, of: by.of, id, wrt: by.positions.clone(), names: by.names.clone() })
+        Ok(Derivative { kind, of: by.of, id, wrt: by.positions.clone(), names: by.names.clone(), storage })
+    }
+
+    /// The function that computes sizes of the result which depend on data, and how many values it takes.
+    pub fn sizes(&self, source: &Source) -> Option<(FunctionId, usize)> {
+        let id = if self.storage.is_some() { self.id } else { self.of };
+        source.program.function(id).hidden.map(|hidden| (hidden.sizes, hidden.at))
+    }
+
+    /// The values with the numbers of entries of sparse matrices, which are computed first.
+    pub fn with_sizes(&self, source: &Source, mut values: Vec<Value>, execution: &Execution) -> Result<Vec<Value>, Failure> {
+        let Some((sizes, count)) = self.sizes(source).filter(|_| self.storage.is_some()) else { return Ok(values) };
+        values.truncate(count);
+        match Executable::new(source, sizes, execution, &values)?.call(source, &values)? {
+            Value::Tuple(found) => values.extend(found),
+            found => values.push(found),
+        }
+        Ok(values)
+    }
+
+    /// Sparse matrices under the names of the parameters.
+    fn matrices(&self, source: &Source, value: Value) -> Named {
+        let ty = source.program.result_type(self.id).clone();
+        match self.storage {
+            Some(check::Storage { stack: true, .. }) => Named::labelled(value, &ty),
+            _ if self.kind == Kind::Hessian => {
+                self.keyed_by(source, value, &ty, &|source, outer, value, ty| self.by_parts(source, outer, value, ty))
+            }
+            _ => {
+                let tangent = source.program.result_type(self.of).tangent().expect("a float result");
+                self.by_parts(source, &tangent, value, &ty)
+            }
+        }
+    }
+
+    /// The parts of `outer`, each of them keyed by the parameters.
+    fn by_parts(&self, source: &Source, outer: &Type, value: Value, ty: &Type) -> Named {
+        let (Type::Tuple(parts), Type::Tuple(types)) = (outer, ty) else {
+            return self.keyed_by(source, value, ty, &|_, _, value, ty| Named::labelled(value, ty));
+        };
+        let values = match value {
+            Value::Tuple(values) if parts.len() > 1 => values,
+            value => vec![value],
+        };
+        let parts: Vec<Named> =
+            parts.iter().zip(types).zip(values).map(|((outer, ty), value)| self.by_parts(source, outer, value, ty)).collect();
+        match types.fields() {
+            Some(names) => Named::Record(names.iter().cloned().zip(parts).collect()),
+            None => Named::List(parts),
+        }
+    }
+
+    /// Something for each parameter, by its type.
+    fn keyed_by(&self, source: &Source, value: Value, ty: &Type, part: &dyn Fn(&Source, &Type, Value, &Type) -> Named) -> Named {
+        let (values, types) = match (value, ty) {
+            (value, ty) if self.names.len() == 1 => (vec![value], vec![ty.clone()]),
+            (Value::Tuple(values), Type::Tuple(types)) => (values, types.iter().cloned().collect()),
+            (other, _) => panic!("a derivative by several parameters gives a tuple, not {}", other.describe()),
+        };
+        let one = |((value, ty), param): ((Value, &Type), &usize)| part(source, &tangent_type(source, self.of, *param), value, ty);
+        let parts: Vec<Named> = values.into_iter().zip(&types).zip(&self.wrt).map(one).collect();
+        nested(self.names.iter().cloned().zip(parts).collect())
     }
 
     /// The result under the names of the parameters, as JSON has it.
     pub fn named(&self, source: &Source, value: Value) -> Named {
+        if self.storage.is_some() {
+            return self.matrices(source, value);
+        }
         let pair = |value: Value| match value {
             Value::Tuple(mut parts) if parts.len() == 2 => {
                 let second = parts.pop().expect("two parts");
@@ -78,6 +168,10 @@ impl Derivative {
         let function = source.program.result_type(self.of);
         let tangent = function.tangent().expect("a float result");
         let mut out = vec![];
+        if self.storage.is_some() {
+            leaf_names(if self.kind == Kind::Hessian { "hessian" } else { "jacobian" }, source.program.result_type(self.id), &mut out);
+            return out;
+        }
         match self.kind {
             Kind::Grad => self.keyed_names(source, "grad", &mut out),
             Kind::Hvp => self.keyed_names(source, "hvp", &mut out),

@@ -24,7 +24,7 @@ More examples:
 Values:
   k=3  x=[1, 2.5, 3]  A=[[1, 2], [3, 4]]  b=true  t=(1.0, [2, 3])
   x=zeros(3)  x=ones(2, 3)  x=range(10)  x=random(1000)     random numbers in (-1, 1), the same each time
-  x=@file.npy  x=@file.npz:name  x=@file.json
+  x=@file.npy  x=@file.npz:name  x=@file.json  A=@matrix.mtx
   --data file.npz or --data file.json gives all parameters it has by name.
 
 `iverson COMMAND --help` has the options of a command, with examples.";
@@ -75,11 +75,17 @@ pub enum Command {
     ValueAndGrad(Derivative),
     /// All partial derivatives of a function's results: the axes of the result, then those of the parameter
     #[command(after_help = "Example:\n  iverson jacobian model.iv residuals --data in.npz --wrt w\n\n\
-        With --json: {\"x\": ..}; of a function with several results a list of such objects")]
-    Jacobian(Derivative),
+        With --json: {\"x\": ..}; of a function with several results a list of such objects\n\n\
+        With --format csr or coo the matrices are sparse: rows are the result's numbers, columns the parameter's.\n\
+        Entries are found from the program, and no dense matrix is made:\n  \
+        iverson jacobian ba.iv residuals --data in.npz --format csr --stack --out jacobian.npz\n\
+        SciPy's load_npz reads the file. With --json: {\"format\": \"csr\", \"shape\": .., \"indptr\": .., \"indices\": .., \"data\": ..}")]
+    Jacobian(MatrixDerivative),
     /// The second derivatives of a function with a scalar result
-    #[command(after_help = "Example:\n  iverson hessian model.iv loss x=[1,2]\n\nWith --json: {\"x\": {\"x\": ..}}")]
-    Hessian(Derivative),
+    #[command(after_help = "Examples:\n  iverson hessian model.iv loss x=[1,2]\n  \
+        iverson hessian model.iv loss --data in.npz --format csr --triangle lower --out hessian.mtx\n\n\
+        With --json: {\"x\": {\"x\": ..}}; of a sparse matrix {\"format\": \"csr\", ..}")]
+    Hessian(MatrixDerivative),
     /// The value and its change in a direction (forward mode)
     #[command(after_help = "Example:\n  iverson jvp f.iv f x=[1,2] --dir x=[1,0]\n\n\
         Directions may stand in the --data file as d_x; one that is left out is zero.\n\
@@ -185,6 +191,8 @@ pub struct Build {
     pub derivative: Vec<Kind>,
     #[command(flatten)]
     pub wrt: Wrt,
+    #[command(flatten)]
+    pub storage: Storage,
     /// What the derivative may keep for its way back, as 200MB; loops that keep more run steps again
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     pub memory: Option<u64>,
@@ -279,7 +287,8 @@ pub struct Output {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Write the results to a file instead of the terminal: a NumPy archive (.npz), one array (.npy), or JSON (.json)
+    /// Write the results to a file instead of the terminal: a NumPy archive (.npz), one array (.npy),
+    /// one sparse matrix (.mtx), or JSON (.json)
     #[arg(long, value_name = "FILE", value_parser = result_file)]
     pub out: Option<PathBuf>,
 }
@@ -325,6 +334,48 @@ pub struct Derivative {
     pub wrt: Wrt,
 }
 
+/// A derivative that is a matrix.
+#[derive(Args)]
+pub struct MatrixDerivative {
+    #[command(flatten)]
+    pub call: Call,
+    #[command(flatten)]
+    pub wrt: Wrt,
+    #[command(flatten)]
+    pub storage: Storage,
+    /// Draw where the entries are instead of the numbers
+    #[arg(long, requires = "format", conflicts_with_all = ["json", "out"])]
+    pub picture: bool,
+}
+
+/// How a Jacobian or Hessian is stored.
+#[derive(Args, Clone, Copy, Default)]
+pub struct Storage {
+    /// A sparse Jacobian or Hessian: coordinates, or compressed rows
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// One sparse matrix of all results by all parameters, in order
+    #[arg(long, requires = "format")]
+    pub stack: bool,
+    /// Of a sparse Hessian only the entries on one side of the diagonal, and those on it
+    #[arg(long, value_enum, value_name = "SIDE", requires = "format")]
+    pub triangle: Option<Side>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Rows, columns and values of entries
+    Coo,
+    /// Compressed rows, sorted
+    Csr,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Side {
+    Lower,
+    Upper,
+}
+
 #[derive(Args)]
 pub struct Directional {
     #[command(flatten)]
@@ -365,6 +416,8 @@ pub struct Show {
     pub derivative: Option<Kind>,
     #[command(flatten)]
     pub wrt: Wrt,
+    #[command(flatten)]
+    pub storage: Storage,
     /// What the derivative may keep for its way back, as 200MB; loops that keep more run steps again
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     pub memory: Option<u64>,
@@ -395,6 +448,8 @@ pub struct Cost {
     pub derivative: Option<Kind>,
     #[command(flatten)]
     pub wrt: Wrt,
+    #[command(flatten)]
+    pub storage: Storage,
     /// What a derivative may keep for its way back, as 200MB; loops that keep more run steps again (default: half of the
     /// memory that there is)
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
@@ -443,6 +498,8 @@ pub struct Work {
     #[command(flatten)]
     pub wrt: Wrt,
     #[command(flatten)]
+    pub storage: Storage,
+    #[command(flatten)]
     pub directions: Directions,
     #[command(flatten)]
     pub seed: Seed,
@@ -481,8 +538,8 @@ fn seconds(text: &str) -> Result<f64, String> {
 fn result_file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension().and_then(|e| e.to_str()) {
-        Some("npz" | "npy" | "json") => Ok(path),
-        _ => Err("results are written as .npz, .npy or .json; the name has to end so".to_string()),
+        Some("npz" | "npy" | "json" | "mtx") => Ok(path),
+        _ => Err("results are written as .npz, .npy, .mtx or .json; the name has to end so".to_string()),
     }
 }
 

@@ -21,6 +21,7 @@ pub fn write(result: &Named, output: &Output) -> Result<(), Failure> {
 fn write_file(result: &Named, path: &Path) -> Result<(), Failure> {
     match path.extension().and_then(|e| e.to_str()) {
         Some("npy") => Ok(result.write_npy(path)?),
+        Some("mtx") => Ok(result.write_mtx(path)?),
         Some("json") => {
             let mut text = vec![];
             result.write_json(&mut text).and_then(|()| writeln!(text))?;

@@ -24,7 +24,7 @@ pub fn show(options: &Show) -> Result<(), Failure> {
         None => of,
         Some(kind) => {
             let by = By::new(&mut source, of, &options.wrt)?;
-            Derivative::new(&mut source, &by, kind)?.id
+            Derivative::stored(&mut source, &by, kind, options.storage)?.id
         }
     };
     if let Some(pass) = &options.after {

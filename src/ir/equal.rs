@@ -47,7 +47,7 @@ pub fn function_equal(a: &Program, f: FunctionId, b: &Program, g: FunctionId) ->
     }
     match (&f.body, &g.body) {
         (Body::Exp(x), Body::Exp(y)) => pairing.exps(x, y),
-        (Body::Derived { .. }, Body::Derived { .. }) => Ok(()),
+        (Body::Derived { .. }, Body::Derived { .. }) | (Body::Entries(_), Body::Entries(_)) => Ok(()),
         _ => Err("only one of them is derived".to_string()),
     }
 }
@@ -89,6 +89,11 @@ impl Pairing<'_> {
         match (&f.body, &g.body) {
             (Body::Exp(_), Body::Exp(_)) => f.name == g.name,
             (Body::Derived { mode, of, wrt }, Body::Derived { mode: m, of: o, wrt: w }) => mode == m && wrt == w && self.functions(*of, *o),
+            (Body::Entries(x), Body::Entries(y)) => {
+                let modes = |e: &Entries| (e.forward.is_some(), e.reverse.is_some());
+                let own = |e: &Entries| (e.part, e.wrt.clone(), e.stack, e.triangle, modes(e));
+                own(x) == own(y) && self.functions(x.of, y.of)
+            }
             _ => false,
         }
     }

@@ -24,6 +24,7 @@
 pub mod build;
 pub mod destination;
 pub mod facts;
+pub mod graft;
 pub mod equal;
 pub mod print;
 pub mod summed;
@@ -289,6 +290,47 @@ pub enum Body {
         of: FunctionId,
         wrt: Vec<usize>,
     },
+    /// To be defined by `sparse`: the entries of the Jacobian of a function.
+    Entries(Box<Entries>),
+}
+
+/// The entries of the Jacobian of `of` by the parameters `wrt` (positions, in the order of the columns).
+/// * `EntriesPart::Count`: `count_f(params..) -> i64`, a tuple over the matrices if there are several
+/// * `EntriesPart::Entries`: `entries_f(params.., counts..) -> ([count]i64, [count]i64, [count]T)`, rows, columns and
+///   values of each matrix
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entries {
+    pub part: EntriesPart,
+    pub of: FunctionId,
+    pub wrt: Vec<usize>,
+    /// `jvp_f` and `vjp_f` by these parameters; the cheaper one is taken where there are both.
+    pub forward: Option<FunctionId>,
+    pub reverse: Option<FunctionId>,
+    /// One matrix of all results by all parameters; else one for each part of the result and each of the parameters.
+    pub stack: bool,
+    pub triangle: Option<Triangle>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EntriesPart {
+    Count,
+    Entries,
+}
+
+/// The part of a square matrix on one side of its diagonal, which is in both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Triangle {
+    Lower,
+    Upper,
+}
+
+impl Triangle {
+    pub fn name(self) -> &'static str {
+        match self {
+            Triangle::Lower => "lower",
+            Triangle::Upper => "upper",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

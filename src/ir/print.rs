@@ -9,7 +9,8 @@
 //!   that is a mere factor is set apart: `a * ([p] * b)`, `([p] * a : f64) * b`.
 //! * Literals that are no `f64` or `i64` have their type from the context, from an operand beside them, or ascribed
 //!   (`literals.rs`).
-//! * Derived functions have no text of their own; a call of one is `vjp(f, (x, y), seed, wrt = x)`.
+//! * Derived functions have no text of their own; a call of one is `vjp(f, (x, y), seed, wrt = x)`, or for the entries
+//!   of a Jacobian `jacobian(f, wrt = x, format = entries)(x, y, count)`.
 
 mod literals;
 mod names;
@@ -97,7 +98,7 @@ impl<'a> Printer<'a> {
         let head = concat([text(format!("def {}", f.name)), list("(", params, ")"), text(" -> "), self.ty(&f.result), text(" =")]);
         let body = match &f.body {
             Body::Exp(e) => self.exp(e, level::ANY, Place::Last, Some(&f.result)),
-            Body::Derived { .. } => self.derived_name(id),
+            Body::Derived { .. } | Body::Entries(_) => self.derived_name(id),
         };
         self.unbind(&f.sizes);
         self.unbind(&f.params);
@@ -453,6 +454,9 @@ impl<'a> Printer<'a> {
 
     fn call(&mut self, id: FunctionId, args: &[Exp]) -> Doc {
         let f = self.program.function(id);
+        if let Body::Entries(_) = &f.body {
+            return concat([self.derived_name(id), list("(", self.arguments(args), ")")]);
+        }
         let Body::Derived { mode, of, wrt } = &f.body else {
             return list(&format!("{}(", f.name), self.arguments(args), ")");
         };
@@ -481,12 +485,30 @@ impl<'a> Printer<'a> {
     fn function_name(&mut self, id: FunctionId) -> Doc {
         match &self.program.function(id).body {
             Body::Exp(_) => text(self.program.function(id).name.clone()),
-            Body::Derived { .. } => self.derived_name(id),
+            Body::Derived { .. } | Body::Entries(_) => self.derived_name(id),
         }
     }
 
-    /// A derived function as a function: `vjp(f, wrt = x)`.
+    /// A derived function as a function: `vjp(f, wrt = x)`, `jacobian(f, format = entries)`.
     fn derived_name(&mut self, id: FunctionId) -> Doc {
+        if let Body::Entries(entries) = &self.program.function(id).body {
+            let word = match (entries.forward, entries.reverse) {
+                (Some(_), None) => "jacfwd",
+                (None, Some(_)) => "jacrev",
+                _ => "jacobian",
+            };
+            let mut parts = vec![self.function_name(entries.of)];
+            parts.extend(self.wrt(entries.of, &entries.wrt));
+            parts.push(text(match entries.part {
+                EntriesPart::Count => "format = count",
+                EntriesPart::Entries => "format = entries",
+            }));
+            if entries.stack {
+                parts.push(text("stack = true"));
+            }
+            parts.extend(entries.triangle.map(|t| text(format!("triangle = {}", t.name()))));
+            return list(&format!("{word}("), parts, ")");
+        }
         let Body::Derived { mode, of, wrt } = &self.program.function(id).body else {
             return text(self.program.function(id).name.clone());
         };

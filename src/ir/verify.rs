@@ -63,7 +63,29 @@ impl Verifier<'_> {
                 self.same(&f.result, &ty, || "the result".to_string())
             }
             Body::Derived { mode, of, wrt } => self.derived(f, *mode, *of, wrt),
+            Body::Entries(entries) => self.entries(f, entries),
         }
+    }
+
+    fn entries(&mut self, f: &Function, entries: &Entries) -> Result<(), String> {
+        let Some(source) = self.program.functions.get(entries.of.0 as usize) else {
+            return Err("it has the entries of a function that does not exist".to_string());
+        };
+        if entries.forward.is_none() && entries.reverse.is_none() {
+            return Err("it has neither mode".to_string());
+        }
+        if entries.wrt.is_empty() || entries.wrt.iter().any(|k| *k >= source.params.len()) {
+            return Err(format!("its positions {:?} are no parameters of `{}`", entries.wrt, source.name));
+        }
+        let extra = match entries.part {
+            EntriesPart::Count => 0,
+            EntriesPart::Entries if entries.stack => 1,
+            EntriesPart::Entries => f.params.len().saturating_sub(source.params.len()).max(1),
+        };
+        if f.params.len() != source.params.len() + extra {
+            return Err(format!("it has {} parameters, but needs {} more than `{}`", f.params.len(), extra, source.name));
+        }
+        Ok(())
     }
 
     fn derived(&mut self, f: &Function, mode: Mode, of: FunctionId, wrt: &[usize]) -> Result<(), String> {

@@ -31,6 +31,7 @@ pub fn has_f32(program: &Program, id: FunctionId) -> bool {
     let inside = match &f.body {
         Body::Exp(e) => uses_f32(program, e),
         Body::Derived { of, .. } => has_f32(program, *of),
+        Body::Entries(entries) => has_f32(program, entries.of),
     };
     inside || mentions_f32(&f.result) || f.params.iter().any(|v| mentions_f32(program.vars.ty(*v)))
 }

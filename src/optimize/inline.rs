@@ -41,6 +41,7 @@ pub fn callees(program: &Program, id: FunctionId) -> Vec<FunctionId> {
     match &program.function(id).body {
         Body::Exp(e) => walk(e, &mut out),
         Body::Derived { of, .. } => out.push(*of),
+        Body::Entries(entries) => out.extend(entries.forward.iter().chain(&entries.reverse)),
     }
     out
 }

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! value = number | true | false | infinity | nan | [value, ..] | (value, ..) | {name: value, ..} | zeros(3, 4) | ones(..) | range(..) | random(..)
-//!       | @file.npy | @file.json | @file.npz:name
+//!       | @file.npy | @file.json | @file.npz:name | @matrix.npz | @matrix.mtx
 //! ```
 
 use super::tree::{Fill, Tree};
-use super::{Error, json, npy, npz};
+use super::{Error, json, npy, npz, sparse};
 use crate::types::Lit;
 use std::path::Path;
 
@@ -41,10 +41,15 @@ fn read_file(file: &str) -> Result<Tree, Error> {
     match extension(file).as_deref() {
         Some("npy") => npy::read_file(Path::new(file)).map(Tree::Array),
         Some("json") => json::read_file(Path::new(file)).map(|j| json::tree(&j)),
+        Some("mtx") => sparse::mtx_tree(Path::new(file)),
         Some("npz") => {
+            // A file that cannot be read is no matrix; it is to be named another way in any case.
+            if let Some(matrix) = npz::Archive::open(Path::new(file)).ok().map(|mut a| sparse::in_archive(&mut a)).transpose()?.flatten() {
+                return Ok(matrix);
+            }
             Err(Error::new(format!("{file} holds several arrays")).note(format!("name one: `@{file}:x`, or pass `--data {file}`")))
         }
-        _ => Err(Error::new(format!("{file} is no file of values")).note("files of values end in .npy, .npz or .json")),
+        _ => Err(Error::new(format!("{file} is no file of values")).note("files of values end in .npy, .npz, .mtx or .json")),
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `literal.rs` | `[1, 2]`, `(1.0, true)`, `zeros(3)`, `@file.npy` on the command line  |
 //! | `json.rs`    | JSON in and out                                                       |
 //! | `npy.rs`     | one NumPy array, `npz.rs` archives of them                            |
+//! | `sparse.rs`  | sparse matrices: records in programs; JSON, SciPy's archives, Matrix Market |
 //! | `data.rs`    | a file of named values, `.npz` or JSON                                |
 //! | `named.rs`   | results with names: a derivative keyed by parameter                   |
 //! | `print.rs`   | values for people                                                     |
@@ -21,6 +22,7 @@ pub mod named;
 pub mod npy;
 pub mod npz;
 pub mod print;
+pub mod sparse;
 pub mod tree;
 
 use crate::types::{Lit, Scalar};

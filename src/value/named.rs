@@ -3,8 +3,9 @@
 //! JSON: an object; `.npz`: arrays whose names are the keys joined by dots; for people: one `name = value` each.
 //! A plain result has no key; alone in an archive it is called `value`.
 
-use super::{Array, Data, Error, Value, json, npy, npz, print};
+use super::{Array, Data, Error, Value, json, npy, npz, print, sparse};
 use crate::types::Type;
+use crate::unfinished;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -72,6 +73,9 @@ impl Named {
             Named::Value(value) => json::write(value, out),
             Named::Record(parts) => {
                 out.write_all(b"{")?;
+                if let Some(format) = self.format() {
+                    write!(out, "\"format\": \"{}\", ", format.name())?;
+                }
                 for (k, (name, part)) in parts.iter().enumerate() {
                     json::separate(k, out)?;
                     json::write_name(name, out)?;
@@ -88,6 +92,57 @@ impl Named {
                 }
                 out.write_all(b"]")
             }
+        }
+    }
+
+    /// The format of a sparse matrix, where this is one.
+    pub fn format(&self) -> Option<sparse::Format> {
+        match self {
+            Named::Record(parts) => sparse::Format::of(&parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>()),
+            Named::Value(_) | Named::List(_) => None,
+        }
+    }
+
+    /// The sparse matrix that this is.
+    pub fn matrix(&self) -> Option<Result<sparse::Coo, Error>> {
+        let (format, Named::Record(parts)) = (self.format()?, self) else { return None };
+        let value = |part: &Named| match part {
+            Named::Value(value) => Some(value.clone()),
+            Named::Record(_) | Named::List(_) => None,
+        };
+        let parts: Vec<Value> = parts.iter().map(|(_, part)| value(part)).collect::<Option<_>>()?;
+        Some(sparse::of_parts(format, &parts))
+    }
+
+    /// The one matrix that a result has, under whatever names.
+    pub fn only_matrix(&self) -> Option<Result<sparse::Coo, Error>> {
+        match self {
+            _ if self.format().is_some() => self.matrix(),
+            Named::Record(parts) if parts.len() == 1 => parts[0].1.only_matrix(),
+            Named::List(parts) if parts.len() == 1 => parts[0].only_matrix(),
+            Named::Value(_) | Named::Record(_) | Named::List(_) => None,
+        }
+    }
+
+    /// Every sparse matrix under its name.
+    pub fn for_each_matrix(&self, path: &str, f: &mut dyn FnMut(&str, Result<sparse::Coo, Error>)) {
+        let under = |key: &str| if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
+        match (self.matrix(), self) {
+            (Some(matrix), _) => f(path, matrix),
+            (None, Named::Value(_)) => {}
+            (None, Named::Record(parts)) => parts.iter().for_each(|(name, part)| part.for_each_matrix(&under(name), f)),
+            (None, Named::List(parts)) => parts.iter().enumerate().for_each(|(k, part)| part.for_each_matrix(&under(&k.to_string()), f)),
+        }
+    }
+
+    /// The names of the matrices, each in front of the names of its parts.
+    fn matrices(&self, path: &str, out: &mut Vec<(String, sparse::Format)>) {
+        let under = |key: &str| if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
+        match self {
+            _ if self.format().is_some() => out.extend(self.format().map(|f| (path.to_string(), f))),
+            Named::Value(_) => {}
+            Named::Record(parts) => parts.iter().for_each(|(name, part)| part.matrices(&under(name), out)),
+            Named::List(parts) => parts.iter().enumerate().for_each(|(k, part)| part.matrices(&under(&k.to_string()), out)),
         }
     }
 
@@ -112,7 +167,33 @@ impl Named {
             };
             push_arrays(name.to_string(), value, &mut arrays)
         });
-        npz::write_file(path, arrays.iter().map(|(name, array)| (name.as_str(), array)))
+        let mut matrices = vec![];
+        self.matrices("", &mut matrices);
+        // One matrix is a file as SciPy writes it.
+        if let ([(alone, _)], true) = (matrices.as_slice(), arrays.len() == 4) {
+            let prefix = format!("{alone}.");
+            arrays.iter_mut().for_each(|(name, _)| *name = name.strip_prefix(&prefix).unwrap_or(name).to_string());
+            matrices[0].0.clear();
+        }
+        let formats =
+            matrices.iter().map(|(name, format)| (if name.is_empty() { "format".to_string() } else { format!("{name}.format") }, *format));
+        let formats: Vec<(String, sparse::Format)> = formats.collect();
+        let words = formats.iter().map(|(name, format)| (name.as_str(), npz::Entry::Text(format.name())));
+        npz::write_entries(path, arrays.iter().map(|(name, array)| (name.as_str(), npz::Entry::Array(array))).chain(words))
+    }
+
+    /// A result that is one sparse matrix, as Matrix Market has it.
+    pub fn write_mtx(&self, path: &Path) -> Result<(), Error> {
+        let Some(matrix) = self.only_matrix() else {
+            return Err(Error::new(format!("{} holds one sparse matrix, which the result is not", path.display()))
+                .note("a Jacobian or Hessian is one with `--format coo` or `csr`, and with `--stack` where it has several parts"));
+        };
+        let mut text = vec![];
+        sparse::write_mtx(&matrix?, &mut text).expect("writing to memory");
+        let failed = |e: io::Error| Error::new(format!("cannot write {}: {}", path.display(), npy::reason(&e)));
+        let mut file = unfinished::File::beside(path).map_err(failed)?;
+        file.contents().write_all(&text).map_err(failed)?;
+        file.finish().map_err(failed)
     }
 
     /// A result that is one array.

@@ -290,6 +290,44 @@ pub fn write_file(path: &Path, array: &Array) -> Result<(), Error> {
     file.finish().map_err(failed)
 }
 
+/// A word: one element of type `bytes` or `str`.
+pub fn read_text(source: &mut impl Read) -> Result<String, Error> {
+    let header = Header::parse(&read_header(source)?)?;
+    let wrong = || Error::new(format!("elements of type {} are no text", header.descr));
+    let kind = header.descr.trim_matches('\'').trim_start_matches(['|', '<', '=']);
+    let (kind, length) = kind.split_at_checked(1).ok_or_else(wrong)?;
+    let length: usize = length.parse().ok().filter(|n| *n <= LONGEST_HEADER).ok_or_else(wrong)?;
+    let width = match kind {
+        "S" => 1,
+        "U" => 4,
+        _ => return Err(wrong()),
+    };
+    if !header.shape.is_empty() {
+        return Err(wrong());
+    }
+    let mut bytes = vec![0; length * width];
+    source.read_exact(&mut bytes).map_err(|_| Error::new("the file ends inside its text"))?;
+    let text: Option<String> = bytes
+        .chunks(width)
+        .map(|c| c.iter().rev().fold(0u32, |n, b| n << 8 | u32::from(*b)))
+        .take_while(|c| *c != 0)
+        .map(char::from_u32)
+        .collect();
+    text.ok_or_else(|| Error::new("the text is damaged"))
+}
+
+pub fn write_text(text: &str, out: &mut impl Write) -> io::Result<()> {
+    let mut header = format!("{{'descr': '|S{}', 'fortran_order': False, 'shape': (), }}", text.len());
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(&(header.len() as u16).to_le_bytes())?;
+    out.write_all(header.as_bytes())?;
+    out.write_all(text.as_bytes())
+}
+
 pub fn write(array: &Array, out: &mut impl Write) -> io::Result<()> {
     use npyz::WriterBuilder;
     let shape: Vec<u64> = array.shape.iter().map(|d| *d as u64).collect();

@@ -30,6 +30,14 @@ impl Archive {
     }
     /// `None` if there is no such array.
     pub fn read(&mut self, name: &str) -> Result<Option<Array>, Error> {
+        self.entry(name, |file| npy::read(file))
+    }
+    /// A word. It is an error if there is none of that name.
+    pub fn read_text(&mut self, name: &str) -> Result<String, Error> {
+        let path = self.path.display().to_string();
+        self.entry(name, |file| npy::read_text(file))?.ok_or_else(|| Error::new(format!("no `{name}` in {path}")))
+    }
+    fn entry<T>(&mut self, name: &str, read: impl FnOnce(&mut zip::read::ZipFile<'_>) -> Result<T, Error>) -> Result<Option<T>, Error> {
         let entry = npyz::npz::file_name_from_array_name(name);
         if !self.archive.array_names().any(|n| n == name) {
             return Ok(None);
@@ -39,7 +47,7 @@ impl Archive {
             Ok(file) => file,
             Err(e) => return Err(about(Error::new(format!("the archive is damaged: {e}")), &self.path)),
         };
-        let array = npy::read(&mut file).map_err(|e| about(e, &self.path))?;
+        let array = read(&mut file).map_err(|e| about(e, &self.path))?;
         // The checksum is compared only at the end of the entry.
         match std::io::copy(&mut file, &mut std::io::sink()) {
             Ok(_) => Ok(Some(array)),
@@ -48,8 +56,19 @@ impl Archive {
     }
 }
 
-/// Writes an archive whole or not at all: into a new file beside it, which then takes its name.
+/// What an archive has under a name.
+pub enum Entry<'a> {
+    Array(&'a Array),
+    /// A word, as NumPy's `bytes`.
+    Text(&'a str),
+}
+
 pub fn write_file<'a>(path: &Path, arrays: impl IntoIterator<Item = (&'a str, &'a Array)>) -> Result<(), Error> {
+    write_entries(path, arrays.into_iter().map(|(name, array)| (name, Entry::Array(array))))
+}
+
+/// Writes an archive whole or not at all: into a new file beside it, which then takes its name.
+pub fn write_entries<'a>(path: &Path, entries: impl IntoIterator<Item = (&'a str, Entry<'a>)>) -> Result<(), Error> {
     let failed = |reason: String| Error::new(format!("cannot write {}: {reason}", path.display()));
     let io_failed = |e: &std::io::Error| failed(npy::reason(e));
     let zip_failed = |e: zip::result::ZipError| match e {
@@ -58,14 +77,22 @@ pub fn write_file<'a>(path: &Path, arrays: impl IntoIterator<Item = (&'a str, &'
     };
     let mut file = unfinished::File::beside(path).map_err(|e| io_failed(&e))?;
     let mut zip = zip::ZipWriter::new(BufWriter::new(file.contents()));
-    let written = arrays.into_iter().try_for_each(|(name, array)| {
+    let written = entries.into_iter().try_for_each(|(name, entry)| {
+        let length = match entry {
+            Entry::Array(array) => array.len(),
+            Entry::Text(_) => 1,
+        };
         // A fixed time makes equal results equal files.
         let options = zip::write::FileOptions::default()
             .compression_method(zip::CompressionMethod::Stored)
             .last_modified_time(zip::DateTime::default())
-            .large_file(array.len() >= 1 << 28);
+            .large_file(length >= 1 << 28);
         zip.start_file(npyz::npz::file_name_from_array_name(name), options).map_err(zip_failed)?;
-        npy::write(array, &mut zip).map_err(|e| io_failed(&e))
+        match entry {
+            Entry::Array(array) => npy::write(array, &mut zip),
+            Entry::Text(text) => npy::write_text(text, &mut zip),
+        }
+        .map_err(|e| io_failed(&e))
     });
     let finished = written.and_then(|()| zip.finish().map_err(zip_failed));
     // It would try once more to write what could not be written, and complain by itself.

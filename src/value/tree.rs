@@ -8,7 +8,7 @@
 //! may be a list of records.
 
 use super::array::{count_of, describe_dimensions, describe_lit};
-use super::{Array, Data, Error, Value};
+use super::{Array, Data, Error, Value, sparse};
 use crate::types::{Lit, Parts, Scalar, Type, Var};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -91,10 +91,13 @@ impl Wanted<'_> {
     /// The fields of a record in the order of its type. A record of one field is that field.
     fn record(&self, types: &Parts, tree: Tree) -> Result<Value, Error> {
         let names = types.fields().unwrap_or_default();
-        let mut given = match tree {
-            Tree::Record(fields) => fields,
-            Tree::List(items) if items.iter().all(|item| matches!(item, Tree::Record(_))) => self.transposed(items)?,
-            other => return Err(self.mismatch(&other.describe())),
+        let mut given = match (tree, sparse::Format::of(names)) {
+            (Tree::Record(fields), Some(format)) => sparse::fitted(format, fields).map_err(|e| e.about(self.what))?,
+            (tree, _) => match tree {
+                Tree::Record(fields) => fields,
+                Tree::List(items) if items.iter().all(|item| matches!(item, Tree::Record(_))) => self.transposed(items)?,
+                other => return Err(self.mismatch(&other.describe())),
+            },
         };
         if let Some((name, _)) = given.iter().find(|(name, _)| !names.contains(name)) {
             let error = self.error(format!("there is no field `{name}`"));

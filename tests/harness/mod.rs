@@ -7,6 +7,7 @@
 #![allow(dead_code)]
 
 pub mod derivatives;
+pub mod matrices;
 pub mod sample;
 pub mod stages;
 

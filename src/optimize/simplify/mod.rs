@@ -4,8 +4,8 @@
 //! that can use them, tuples are taken apart, and `let`s that are used once or cost nothing disappear.
 
 mod algebra;
-pub(super) mod arrays;
-pub(super) mod guards;
+pub mod arrays;
+pub mod guards;
 pub(super) mod lets;
 mod sink;
 mod tuples;

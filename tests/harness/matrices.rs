@@ -1,0 +1,111 @@
+//! Sparse Jacobians are the dense one.
+
+use super::stages::tolerance;
+use super::with_sizes;
+use iverson::check::{self, DerivativeKind, Format, Storage};
+use iverson::interpret;
+use iverson::ir::{FunctionId, Program};
+use iverson::pipeline;
+use iverson::value::sparse::{self, Coo};
+use iverson::value::{Array, Value};
+
+/// Matrices with more places are not compared.
+const LARGEST: usize = 40_000;
+
+/// In both modes the entries of the Jacobian add up to the dense one, in coordinates and in compressed rows, for each part
+/// and for all together; compressed rows are sorted, each place once. `Ok(false)` where there is nothing to compare.
+pub fn check_sparse(program: &Program, id: FunctionId, args: &[Value]) -> Result<bool, String> {
+    let function = program.function(id);
+    let differentiable = function.result.has_float() && function.params.iter().any(|p| program.vars.ty(*p).has_float());
+    if !differentiable || function.hidden.is_some() || interpret_prepared(program, id, args).is_err() {
+        return Ok(false);
+    }
+    let mut with_dense = program.clone();
+    let dense = check::derive(&mut with_dense, id, DerivativeKind::JacRev, None).map_err(|d| d.message)?;
+    let Ok(dense) = interpret_prepared(&with_dense, dense, args) else { return Ok(false) };
+    let mut wanted = vec![];
+    numbers(&dense, &mut wanted);
+    if wanted.iter().map(Vec::len).sum::<usize>() > LARGEST {
+        return Ok(false);
+    }
+    let tolerance = tolerance(program, id);
+    for kind in [DerivativeKind::JacFwd, DerivativeKind::JacRev] {
+        for (format, stack) in [(Format::Coo, false), (Format::Csr, true)] {
+            let what = || format!("{} in {}{}", kind.name(), format.name(), if stack { ", stacked" } else { "" });
+            let (program, sparse) = derived(program, id, kind, Storage { format, stack, triangle: None })?;
+            let args = with_sizes(&program, sparse, args.to_vec()).map_err(|e| format!("{}: the sizes fail: {e}", what()))?;
+            let value = interpret_prepared(&program, sparse, &args).map_err(|e| format!("{}: {e}", what()))?;
+            let mut found = vec![];
+            matrices(&value, &mut found).map_err(|e| format!("{}: {e}", what()))?;
+            if !stack && found.len() != wanted.len() {
+                return Err(format!("{}: {} matrices, but the dense Jacobian has {}", what(), found.len(), wanted.len()));
+            }
+            let sums: Vec<Vec<f64>> = found.iter().map(dense_of).collect();
+            let (mut a, mut b): (Vec<f64>, Vec<f64>) = (sums.concat(), wanted.concat());
+            // All together they have another order, so that only what is there is compared.
+            if stack {
+                a.retain(|x| *x != 0.0);
+                b.retain(|x| *x != 0.0);
+                a.sort_by(f64::total_cmp);
+                b.sort_by(f64::total_cmp);
+            }
+            // A zero of a derivative is strong: it may be zero where the dense Jacobian has the product of zero and infinity.
+            let strange = b.iter().any(|x| !x.is_finite());
+            let close = |x: &f64, y: &f64| tolerance.distance(*x, *y) <= 1.0 || !y.is_finite();
+            if !strange && (a.len() != b.len() || !a.iter().zip(&b).all(|(x, y)| close(x, y))) {
+                return Err(format!("{} is\n{a:?}\nbut the dense Jacobian is\n{b:?}", what()));
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// The program with a sparse derivative of a function.
+pub fn derived(program: &Program, id: FunctionId, kind: DerivativeKind, storage: Storage) -> Result<(Program, FunctionId), String> {
+    let mut program = program.clone();
+    let id = check::derive_stored(&mut program, id, kind, None, Some(storage)).map_err(|d| d.message)?;
+    Ok((program, id))
+}
+
+fn interpret_prepared(program: &Program, id: FunctionId, args: &[Value]) -> Result<Value, String> {
+    interpret::call(&pipeline::prepare(program, id, None), id, args).map(|(value, _)| value).map_err(|f| f.message)
+}
+
+fn numbers(value: &Value, out: &mut Vec<Vec<f64>>) {
+    match value {
+        Value::Tuple(parts) => parts.iter().for_each(|p| numbers(p, out)),
+        leaf => out.push(leaf.floats()),
+    }
+}
+
+/// The matrices of a value, which are tuples of four arrays.
+fn matrices(value: &Value, out: &mut Vec<Coo>) -> Result<(), String> {
+    let Value::Tuple(parts) = value else { return Err(format!("{} is no matrix", value.describe())) };
+    let is_array = |v: &Value| matches!(v, Value::Array(_));
+    if parts.len() != 4 || !parts.iter().all(is_array) {
+        return parts.iter().try_for_each(|p| matrices(p, out));
+    }
+    let as_coo = sparse::of_parts(sparse::Format::Coo, parts);
+    let matrix = match as_coo {
+        Ok(matrix) => matrix,
+        Err(_) => {
+            let matrix = sparse::of_parts(sparse::Format::Csr, parts).map_err(|e| e.to_string())?;
+            let sorted = matrix.row.iter().zip(&matrix.col).collect::<Vec<_>>();
+            if !sorted.is_sorted_by(|a, b| a < b) {
+                return Err(format!("the rows are not sorted, or have a place twice: {sorted:?}"));
+            }
+            matrix
+        }
+    };
+    out.push(matrix);
+    Ok(())
+}
+
+fn dense_of(matrix: &Coo) -> Vec<f64> {
+    let mut dense = vec![0.0; matrix.shape[0] * matrix.shape[1]];
+    let data = Value::Array(Array::new(vec![matrix.data.len()], matrix.data.clone())).floats();
+    for ((i, j), x) in matrix.row.iter().zip(&matrix.col).zip(data) {
+        dense[i * matrix.shape[1] + j] += x;
+    }
+    dense
+}
