@@ -221,6 +221,13 @@ impl Place {
             Place::Tuple(parts) => Place::Tuple(parts.iter().map(|p| p.at(k)).collect()),
         }
     }
+    /// The number of scalars in it.
+    pub fn count(&self) -> u64 {
+        match self {
+            Place::Leaf { shape, depth, .. } => shape[*depth..].iter().product::<usize>() as u64,
+            Place::Tuple(parts) => parts.iter().map(Place::count).sum(),
+        }
+    }
     pub fn parts(&self) -> &[Place] {
         match self {
             Place::Tuple(parts) => parts,

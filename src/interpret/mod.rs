@@ -82,8 +82,8 @@ pub fn call(program: &Program, id: FunctionId, args: &[Value]) -> Result<(Value,
 /// What a call did with memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// The number of elements that loops started from and updates wrote. Moving them is free; moving their adjoints back is
-    /// adding.
+    /// The number of elements that loops started from and updates wrote, and of zeros that are sums of nothing. They are
+    /// free; moving their adjoints back is adding.
     pub moved: u64,
     /// The most elements that there were at one time in arrays with names, states of loops, and histories.
     pub saved: u64,
@@ -298,6 +298,9 @@ impl<'a> Interpreter<'a> {
             }
             Exp::Sum(range, body) => {
                 let (lo, hi) = self.range(range)?;
+                if lo >= hi {
+                    self.moved += place.count();
+                }
                 (lo..hi).try_for_each(|i| self.at(range.index, i, |me| me.accumulate(body, place)))
             }
             Exp::Guard(p, e) => {
