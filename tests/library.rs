@@ -419,7 +419,9 @@ fn the_reference_says_what_the_library_does() {
 
 fn page(files: &[File]) -> String {
     let mut out = String::from(INTRODUCTION);
-    for file in files {
+    // A file of functions that the compiler alone calls has no page.
+    let files: Vec<&File> = files.iter().filter(|f| f.definitions.iter().any(is_public)).collect();
+    for file in &files {
         let names: Vec<String> = file.definitions.iter().filter(|d| is_public(d)).map(|d| format!("[`{0}`](#{0})", d.name)).collect();
         out += &format!("\n- [{}](#{}): {}", file.title, anchor(&file.title), names.join(", "));
     }

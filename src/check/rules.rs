@@ -52,15 +52,15 @@ impl Checker<'_> {
                 Deriving { program: &mut self.program, memo: &mut self.derived }.derived(rule, Mode::Vjp, &by)
             });
             let rules = Rules { jvp: jvp.map(|(id, _)| id), vjp: vjp.map(|(id, _)| id), transposed };
-            self.set_heading(*f, Some(rules));
-            rules.given().chain(rules.transposed).for_each(|id| self.set_heading(id, None));
+            self.set_heading(*f, Some(rules), known);
+            rules.given().chain(rules.transposed).for_each(|id| self.set_heading(id, None, known));
         }
         self.forbid_circles(&found);
     }
 
-    fn set_heading(&mut self, id: FunctionId, rules: Option<Rules>) {
+    fn set_heading(&mut self, id: FunctionId, rules: Option<Rules>, linear_from: usize) {
         let f = self.program.function(id);
-        let heading = Heading { sizes: f.sizes.clone(), params: f.params.clone(), result: f.result.clone(), rules };
+        let heading = Heading { sizes: f.sizes.clone(), params: f.params.clone(), result: f.result.clone(), rules, linear_from };
         self.program.vars.set_heading(id, heading);
     }
 

@@ -251,6 +251,8 @@ pub struct Heading {
     pub params: Vec<Var>,
     pub result: Type,
     pub rules: Option<Rules>,
+    /// The parameter from which on it is linear in them: in a rule, what stands behind its function's parameters.
+    pub linear_from: usize,
 }
 
 /// `count` parameters from `at` on are the results of another function on the parameters before them.
@@ -364,9 +366,9 @@ impl Vars {
     pub fn rules(&self, id: FunctionId) -> Option<Rules> {
         self.headings.get(&id).and_then(|heading| heading.rules)
     }
-    /// Whether a function is a rule, or the transpose of one: linear in what comes behind its function's parameters.
-    pub fn is_linear(&self, id: FunctionId) -> bool {
-        self.headings.get(&id).is_some_and(|heading| heading.rules.is_none())
+    /// The parameters that a function is known to be linear in.
+    pub fn linear_params(&self, id: FunctionId) -> &[Var] {
+        self.headings.get(&id).map_or(&[], |heading| &heading.params[heading.linear_from..])
     }
     /// For a program whose functions have other numbers.
     pub fn forget_headings(&mut self) {

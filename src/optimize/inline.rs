@@ -58,10 +58,8 @@ fn inline_exp(program: &mut Program, exp: Exp, wanted: &dyn Fn(FunctionId) -> bo
     let Body::Exp(body) = &callee.body else { panic!("inline: {} is not defined", callee.name) };
 
     // What is linear in an argument that is not there need not be computed.
-    let nothing = match program.vars.is_linear(id) {
-        true => callee.params.iter().zip(&args).filter(|(_, arg)| is_zero(arg)).map(|(param, _)| *param).collect(),
-        false => FxHashSet::default(),
-    };
+    let linear = program.vars.linear_params(id);
+    let nothing = callee.params.iter().zip(&args).filter(|(v, arg)| linear.contains(v) && is_zero(arg)).map(|(v, _)| *v).collect();
     let body = &without(&mut program.vars, body.clone(), nothing);
 
     let mut with = Substitution::default();
