@@ -53,6 +53,30 @@ pub fn pass_names() -> Vec<&'static str> {
     names
 }
 
+/// The choice that lowering makes for itself, and that can be left out as a pass can.
+const CONTRACT: &str = "contract";
+
+/// What can be left out: code is made without it, only slower code. Calls are always inlined, and the formulas of partial
+/// derivatives always expanded.
+pub fn optional_passes() -> Vec<&'static str> {
+    let passes = [SETTLE, FINISH, LAST].concat().into_iter().map(|(name, _)| name);
+    passes.filter(|name| *name != FINISH[0].0).chain([CONTRACT]).collect()
+}
+
+/// What is left out, to see what it is good for: names of `optional_passes`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Without(pub Vec<&'static str>);
+
+impl Without {
+    pub fn has(&self, pass: &str) -> bool {
+        self.0.contains(&pass)
+    }
+    /// Whether products of matrices are lowered as any other sum.
+    pub fn contractions(&self) -> bool {
+        self.has(CONTRACT)
+    }
+}
+
 /// The pass up to which operation bounds hold, and the one behind it.
 pub const LAST_BOUNDED_PASS: &str = SETTLE[SETTLE.len() - 1].0;
 pub const FIRST_UNBOUNDED_PASS: &str = FINISH[0].0;
@@ -65,7 +89,12 @@ pub fn prepare(program: &Program, id: FunctionId, until: Option<&str>) -> Progra
 
 /// As `prepare`, where derivatives keep as much as is said.
 pub fn prepare_within(program: &Program, id: FunctionId, until: Option<&str>, saving: Saving) -> Program {
-    let mut compiler = Compiler::new(program, saving);
+    prepare_without(program, id, until, saving, &Without::default())
+}
+
+/// As `prepare_within`, and some passes are left out.
+pub fn prepare_without(program: &Program, id: FunctionId, until: Option<&str>, saving: Saving, without: &Without) -> Program {
+    let mut compiler = Compiler { without: without.clone(), ..Compiler::new(program, saving) };
     compiler.prepare(id, until, &mut |_, _| {});
     compiler.program
 }
@@ -92,11 +121,19 @@ struct Compiler {
     saving: Saving,
     /// The modes that were chosen for the entries of Jacobians.
     modes: Vec<(Entries, Mode)>,
+    without: Without,
 }
 
 impl Compiler {
     fn new(program: &Program, saving: Saving) -> Compiler {
-        Compiler { program: program.clone(), defined: FxHashSet::default(), proofs: Proofs::default(), saving, modes: vec![] }
+        Compiler {
+            program: program.clone(),
+            defined: FxHashSet::default(),
+            proofs: Proofs::default(),
+            saving,
+            modes: vec![],
+            without: Without::default(),
+        }
     }
 
     fn prepare(&mut self, id: FunctionId, until: Option<&str>, observe: &mut dyn FnMut(&str, &Program)) {
@@ -126,7 +163,7 @@ impl Compiler {
             return;
         }
         for (name, pass) in FINISH {
-            self.run(id, *pass);
+            self.run(id, name, *pass);
             observe(name, &self.program);
             if until == Some(name) {
                 return;
@@ -134,7 +171,7 @@ impl Compiler {
             self.settle_observed(id, None, observe);
         }
         for (name, pass) in LAST {
-            self.run(id, *pass);
+            self.run(id, name, *pass);
             observe(name, &self.program);
         }
     }
@@ -145,7 +182,7 @@ impl Compiler {
         for _ in 0..ROUNDS {
             let mut changed = false;
             for (name, pass) in SETTLE {
-                changed |= self.run(id, *pass);
+                changed |= self.run(id, name, *pass);
                 observe(name, &self.program);
                 if until == Some(name) && *name != LAST_BOUNDED_PASS {
                     return true;
@@ -176,9 +213,9 @@ impl Compiler {
                 // The formulas of one operation's partials have much in common, which is to have one adjoint.
                 let original = self.program.function(of).body.clone();
                 if matches!(&original, Body::Exp(body) if partials::has_partials(body)) {
-                    self.run(of, expand_partials);
-                    self.run(of, simplify);
-                    self.run(of, share);
+                    self.run(of, FINISH[0].0, expand_partials);
+                    self.run(of, "simplify", simplify);
+                    self.run(of, "share", share);
                 }
                 differentiate(&mut self.program, id, self.saving);
                 for callee in callees(&self.program, id) {
@@ -224,7 +261,8 @@ impl Compiler {
             Mode::Vjp
         } else {
             let cost_of = |program: &Program, id: FunctionId| {
-                let mut trial = Compiler { defined: self.defined.clone(), ..Compiler::new(program, self.saving) };
+                let mut trial =
+                    Compiler { defined: self.defined.clone(), without: self.without.clone(), ..Compiler::new(program, self.saving) };
                 trial.settle(id);
                 cost(&trial.program, id).total().evaluate(&|_| Some(TYPICAL_SIZE))
             };
@@ -263,18 +301,21 @@ impl Compiler {
             let mut changed = false;
             for (name, pass) in SETTLE {
                 if !["fuse", "split_sums"].contains(name) {
-                    changed |= self.run(id, *pass);
+                    changed |= self.run(id, name, *pass);
                 }
             }
-            changed |= self.run(id, hoist);
+            changed |= self.run(id, "hoist", hoist);
             if !changed {
                 break;
             }
         }
     }
 
-    /// Runs a pass on a function's body; says whether it changed anything.
-    fn run(&mut self, id: FunctionId, pass: Pass) -> bool {
+    /// Runs a pass on a function's body, unless it is left out; says whether it changed anything.
+    fn run(&mut self, id: FunctionId, name: &str, pass: Pass) -> bool {
+        if self.without.has(name) {
+            return false;
+        }
         let function = &self.program.functions[id.0 as usize];
         let facts = Facts::of_function_with(function, &self.proofs);
         let Body::Exp(body) = function.body.clone() else { return false };

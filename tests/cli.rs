@@ -279,6 +279,51 @@ fn bench_times_calls() {
 }
 
 #[test]
+fn bench_times_calls_when_it_is_asked() {
+    let f = Folder::with(PROGRAM);
+    let call = ["bench", "p.iv", "dot", "x=[1,2]", "y=[3,4]", "--derivative", "value-and-grad", "--listen", "--out", "last.json"];
+    let finished = f.run_on("2\n3\n", &call);
+    let lines: Vec<serde_json::Value> = finished.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3, "{}{}", finished.out, finished.err);
+    assert!(lines[0]["ready_ms"].as_f64().unwrap() > 0.0);
+    assert_eq!(lines[1..].iter().map(|times| times.as_array().unwrap().len()).collect::<Vec<_>>(), [2, 3]);
+    let last: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(f.path("last.json")).unwrap()).unwrap();
+    assert_eq!(last, json!({ "value": 11.0, "grad": { "x": [3.0, 4.0], "y": [1.0, 2.0] } }));
+    let wrong = f.run_on("many\n", &call);
+    assert!(wrong.code == 1 && wrong.err.contains("expected how many calls to time, not `many`"), "{}", wrong.err);
+    // Nobody asked: there is nothing to write.
+    assert_eq!(f.run_on("", &["bench", "p.iv", "dot", "x=[1,2]", "y=[3,4]", "--listen", "--out", "none.json"]).code, 0);
+    assert!(!f.path("none.json").exists());
+}
+
+#[test]
+fn passes_can_be_left_out() {
+    let f = Folder::with(
+        "def f(A: [n, k]f64, x: [k]f64) -> f64 =\n  let y = for i. tanh(sum j. A[i, j] * x[j]);\n  sum i. y[i]^2 * [y[i] > 0.1]\n",
+    );
+    let call = |without: &str| {
+        let words = ["grad", "p.iv", "f", "A=random(4, 3)", "x=random(3)", "--json"];
+        let words: Vec<&str> = words.into_iter().chain(if without.is_empty() { vec![] } else { vec!["--without", without] }).collect();
+        f.run(&words)
+    };
+    let whole = call("").json();
+    let numbers = |value: &serde_json::Value| -> Vec<f64> {
+        let rows = value["A"].as_array().unwrap().iter().flat_map(|row| row.as_array().unwrap());
+        rows.chain(value["x"].as_array().unwrap()).map(|v| v.as_f64().unwrap()).collect()
+    };
+    for pass in iverson::pipeline::optional_passes().into_iter().chain(["fuse,hoist,contract"]) {
+        let (found, wanted) = (numbers(&call(pass).json()), numbers(&whole));
+        assert!(found.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-12), "without {pass}: {found:?}, not {wanted:?}");
+    }
+    for (pass, message) in
+        [("inline", "there is no code without this pass; simplify, normalize"), ("fused", "no such pass; simplify, normalize")]
+    {
+        let wrong = call(pass);
+        assert!(wrong.code == 2 && wrong.err.contains(message), "{}", wrong.err);
+    }
+}
+
+#[test]
 fn wrong_calls_say_what_would_be_right() {
     let f = Folder::with(PROGRAM);
     let x = floats(&[2, 2], &[1.0; 4]);

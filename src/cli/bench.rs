@@ -10,9 +10,10 @@ use super::source::{Called, Purpose, Source};
 use super::wrt::By;
 use iverson::ir::FunctionId;
 use iverson::value::Value;
+use iverson::value::named::Named;
 use serde_json::json;
 use std::io::Write;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A function with the values that it is to be called with.
 pub struct Prepared {
@@ -22,6 +23,9 @@ pub struct Prepared {
     /// What a call is: the function that computes sizes of the result, if there is one, and the function itself; each with
     /// how many of the values it takes.
     pub stages: Vec<(FunctionId, usize)>,
+    derivative: Option<Derivative>,
+    /// How long it took to read the values.
+    reading: Duration,
 }
 
 impl Prepared {
@@ -32,6 +36,14 @@ impl Prepared {
             Ok(Stage { executable: new(*id, values)?, values, result: None })
         };
         self.stages.iter().map(stage).collect()
+    }
+
+    /// The result of a call, with names.
+    fn named(&self, result: Value) -> Named {
+        match &self.derivative {
+            Some(derivative) => derivative.named(&self.source, result),
+            None => Named::labelled(result, self.source.program.result_type(self.id)),
+        }
     }
 }
 
@@ -51,9 +63,10 @@ impl Stage<'_> {
 
 pub fn prepare(work: &Work) -> Result<Prepared, Failure> {
     let purpose = if work.derivative.is_some() { Purpose::Derivative } else { Purpose::Value };
-    let Called { mut source, id: of, mut given, mut values, mut sizes } =
+    let Called { mut source, id: of, mut given, mut values, mut sizes, reading } =
         Source::called(&work.subject, &work.inputs, &work.execution, purpose)?;
     let mut id = of;
+    let mut taken = None;
     let mut sizing = source.program.function(of).hidden.map(|hidden| (hidden.sizes, hidden.at));
     if let Some(kind) = work.derivative {
         let by = By::new(&mut source, of, &work.wrt)?;
@@ -67,16 +80,65 @@ pub fn prepare(work: &Work) -> Result<Prepared, Failure> {
             Kind::Grad | Kind::ValueAndGrad | Kind::Jacobian | Kind::Hessian => {}
         }
         id = derivative.id;
+        taken = Some(derivative);
     }
     let stages = sizing.into_iter().chain([(id, values.len())]).collect();
-    Ok(Prepared { source, id, values, stages })
+    Ok(Prepared { source, id, values, stages, derivative: taken, reading })
 }
 
 pub fn bench(options: &Bench) -> Result<(), Failure> {
+    let start = Instant::now();
     let work = &options.work;
     let prepared = prepare(work)?;
     let mut stages = prepared.executables(|id, values| Executable::new(&prepared.source, id, &work.execution, values))?;
-    let mut times = time(&mut stages, &prepared.source, options.runs)?;
+    let ready = start.elapsed().saturating_sub(prepared.reading);
+    if options.listen {
+        listen(&mut stages, &prepared, ready)?;
+    } else {
+        measure(&mut stages, &prepared, options)?;
+    }
+    match (&options.out, stages.pop().and_then(|last| last.result)) {
+        (Some(path), Some(result)) => output::write_file(&prepared.named(result), path),
+        _ => Ok(()),
+    }
+}
+
+/// Times calls as stdin asks for them, so that several programs can be timed by turns. The first line that is answered is
+/// unasked: code is ready, after so many milliseconds without the reading of data. Sizes of results that depend on data
+/// are known by then, so only the function itself is called.
+fn listen(stages: &mut [Stage], prepared: &Prepared, ready: Duration) -> Result<(), Failure> {
+    let Some(stage) = stages.last_mut() else { return Ok(()) };
+    let cached = stage.executable.native().map(|native| native.from_cache);
+    give_back_memory();
+    output::print(|out| writeln!(out, "{}", json!({ "ready_ms": 1e3 * ready.as_secs_f64(), "cached": cached })))?;
+    for line in std::io::stdin().lines() {
+        let line = line?;
+        let Ok(count) = line.trim().parse::<u32>() else {
+            return Err(Failure::message(format!("expected how many calls to time, not `{}`", line.trim())));
+        };
+        let mut times = vec![];
+        for _ in 0..count {
+            let start = Instant::now();
+            stage.call(&prepared.source)?;
+            times.push(1e3 * start.elapsed().as_secs_f64());
+        }
+        output::print(|out| writeln!(out, "{}", json!(times)))?;
+    }
+    Ok(())
+}
+
+/// What compiling took would else be there for calls to use, and they would seem to take nothing.
+fn give_back_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it has no condition.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+fn measure(stages: &mut [Stage], prepared: &Prepared, options: &Bench) -> Result<(), Failure> {
+    let work = &options.work;
+    let mut times = time(stages, &prepared.source, options.runs)?;
     times.sort_by(f64::total_cmp);
     let (minimum, median) = (times[0], times[times.len() / 2]);
     let memory = peak_memory();

@@ -59,7 +59,7 @@ fn computed(call: &Call, kind: Kind, wrt: &Wrt, storage: Storage) -> Result<Name
 }
 
 pub fn directional(d: &Directional, kind: Kind) -> Result<(), Failure> {
-    let Called { mut source, id: of, mut given, values, sizes } =
+    let Called { mut source, id: of, mut given, values, sizes, .. } =
         Source::called(&d.call.subject, &d.call.inputs, &d.call.execution, Purpose::Derivative)?;
     let by = By::new(&mut source, of, &d.wrt)?;
     let (mut values, sizes) = by.arguments(&source, values, sizes)?;
@@ -70,7 +70,7 @@ pub fn directional(d: &Directional, kind: Kind) -> Result<(), Failure> {
 }
 
 pub fn seeded(d: &Seeded) -> Result<(), Failure> {
-    let Called { mut source, id: of, mut given, values, sizes } =
+    let Called { mut source, id: of, mut given, values, sizes, .. } =
         Source::called(&d.call.subject, &d.call.inputs, &d.call.execution, Purpose::Derivative)?;
     let by = By::new(&mut source, of, &d.wrt)?;
     let (mut values, sizes) = by.arguments(&source, values, sizes)?;

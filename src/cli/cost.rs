@@ -11,6 +11,7 @@ use super::source::Source;
 use super::wrt::By;
 use iverson::differentiate::saving::Saving;
 use iverson::ir::{FunctionId, Program, Type, Var};
+use iverson::pipeline::Without;
 use iverson::{cost, pipeline};
 use serde_json::json;
 use std::io::Write;
@@ -36,7 +37,7 @@ pub fn report(source: &Source, id: FunctionId, given: &[(String, String)], memor
     let progress = Progress::new("counting");
     let choice = match given {
         [] => Choice::unasked(pipeline::prepare_within(&source.program, id, None, memory::asked(memory))),
-        _ => memory::choose(&source.program, id, memory, |program| known(program, id, &at)),
+        _ => memory::choose(&source.program, id, memory, &Without::default(), |program| known(program, id, &at)),
     };
     let program = &choice.program;
     let counts = cost::cost(program, id);

@@ -7,6 +7,7 @@ use super::progress::{Progress, is_watched};
 use super::source::Source;
 use iverson::diagnostic::Sources;
 use iverson::ir::{FunctionId, Lit, Program};
+use iverson::pipeline::Without;
 use iverson::value::{Error, Value};
 use iverson::{bind, interpret, runtime};
 use std::io::Write;
@@ -27,7 +28,8 @@ impl Executable {
     pub fn new(source: &Source, id: FunctionId, execution: &Execution, values: &[Value]) -> Result<Executable, Failure> {
         let start = Instant::now();
         let progress = Progress::new(format!("preparing `{}`", source.program.function(id).name));
-        let program = prepared(&source.program, id, memory_for(execution), threads(execution), values);
+        let without = execution.passes.without();
+        let program = prepared(&source.program, id, memory_for(execution), &without, threads(execution), values);
         drop(progress);
         let prepared = 1e3 * start.elapsed().as_secs_f64();
         let name = &program.function(id).name;
@@ -40,7 +42,7 @@ impl Executable {
             }
             Target::C => {
                 let progress = Progress::new(format!("compiling `{name}`"));
-                let compiled = compile(&program, id, options(execution.strict))?;
+                let compiled = compile(&program, id, options(execution))?;
                 drop(progress);
                 let cached = if compiled.from_cache { " (cached)" } else { "" };
                 if execution.verbose {
@@ -57,8 +59,8 @@ impl Executable {
     /// Native code that says where its time goes.
     pub fn profiling(source: &Source, id: FunctionId, execution: &Execution, values: &[Value]) -> Result<Executable, Failure> {
         let _progress = Progress::new("compiling for profiling");
-        let program = prepared(&source.program, id, execution.memory, threads(execution), values);
-        let compiled = compile(&program, id, runtime::Options { profile: true, ..options(execution.strict) })?;
+        let program = prepared(&source.program, id, execution.memory, &execution.passes.without(), threads(execution), values);
+        let compiled = compile(&program, id, runtime::Options { profile: true, ..options(execution) })?;
         Ok(Executable { engine: Engine::Native(Box::new(compiled)), threads: threads(execution) })
     }
 
@@ -110,13 +112,13 @@ pub fn run_once(
     sources: &Sources,
 ) -> Result<Value, Failure> {
     let progress = Progress::new("preparing");
-    let program = prepared(program, id, None, threads, values);
+    let program = prepared(program, id, None, &Without::default(), threads, values);
     drop(progress);
     let engine = match target {
         Target::Interpret => Engine::Interpreter(program, id),
         Target::C => {
             let _progress = Progress::new("compiling");
-            Engine::Native(Box::new(compile(&program, id, options(false))?))
+            Engine::Native(Box::new(compile(&program, id, runtime::Options::default())?))
         }
     };
     let mut result = None;
@@ -127,13 +129,13 @@ pub fn run_once(
 
 /// The function ready for calls with such values: derivatives keep what their way back needs if that fits in the memory
 /// given, else loops are cut into blocks that do.
-fn prepared(program: &Program, id: FunctionId, memory: Option<u64>, threads: usize, values: &[Value]) -> Program {
+fn prepared(program: &Program, id: FunctionId, memory: Option<u64>, without: &Without, threads: usize, values: &[Value]) -> Program {
     let known = |whole: &Program| {
         let sizes = bind::sizes(whole, id, values).ok();
         let sizes: Option<Vec<i64>> = sizes.and_then(|sizes| whole.function(id).sizes.iter().map(|v| sizes.get(v).copied()).collect());
         Known { sizes: sizes.unwrap_or_default(), scalars: values.iter().flat_map(scalar_leaves).collect(), threads }
     };
-    memory::choose(program, id, memory, known).program
+    memory::choose(program, id, memory, without, known).program
 }
 
 /// The interpreter takes several times as much memory for a value as native code.
@@ -158,8 +160,8 @@ fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-fn options(strict: bool) -> runtime::Options {
-    runtime::Options { strict, ..runtime::Options::default() }
+fn options(execution: &Execution) -> runtime::Options {
+    runtime::Options { strict: execution.strict, contract: !execution.passes.without().contractions(), ..runtime::Options::default() }
 }
 
 fn compile(program: &Program, id: FunctionId, options: runtime::Options) -> Result<runtime::Compiled, Failure> {

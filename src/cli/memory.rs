@@ -2,6 +2,7 @@
 
 use iverson::differentiate::saving::{Depth, Saving};
 use iverson::ir::{Body, FunctionId, Program};
+use iverson::pipeline::Without;
 use iverson::{loops, memory, pipeline, runtime};
 
 /// What is known of a call before it is made.
@@ -36,11 +37,11 @@ pub fn asked(memory: Option<u64>) -> Saving {
 
 /// Prepares a function so that it fits in memory, as far as that can be known before it runs. Where how often loops run is
 /// known only then, they are cut into blocks that fit: a loop of one block costs nothing more.
-pub fn choose(program: &Program, id: FunctionId, budget: Option<u64>, known: impl Fn(&Program) -> Known) -> Choice {
+pub fn choose(program: &Program, id: FunctionId, budget: Option<u64>, without: &Without, known: impl Fn(&Program) -> Known) -> Choice {
     let budget = budget.unwrap_or_else(memory::budget);
     let tried = |saving: Saving| {
-        let program = pipeline::prepare_within(program, id, None, saving);
-        let kernel = runtime::kernel(&program, id, runtime::Options::default());
+        let program = pipeline::prepare_without(program, id, None, saving, without);
+        let kernel = runtime::kernel(&program, id, runtime::Options { contract: !without.contractions(), ..runtime::Options::default() });
         let Known { sizes, scalars, threads } = known(&program);
         let bytes = if sizes.len() == kernel.sizes.len() { loops::workspace::bytes(&kernel, &sizes, &scalars, threads) } else { None };
         (Choice { program, saving, bytes: bytes.filter(|_| kernel.reserves == 0), budget }, bytes.is_some_and(|b| b > budget))

@@ -1,6 +1,7 @@
 //! What may be asked on the command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use iverson::pipeline::{self, Without};
 use std::path::PathBuf;
 
 const START: &str = "\
@@ -273,6 +274,33 @@ pub struct Execution {
     /// Say on stderr what was compiled and how long it took
     #[arg(long, short)]
     pub verbose: bool,
+    #[command(flatten)]
+    pub passes: Passes,
+}
+
+/// What the compiler does not do.
+#[derive(Args, Clone)]
+pub struct Passes {
+    /// Leave out these passes of the compiler, to see what they are good for
+    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = optional_pass)]
+    without: Vec<&'static str>,
+}
+
+impl Passes {
+    pub fn without(&self) -> Without {
+        Without(self.without.clone())
+    }
+}
+
+fn optional_pass(text: &str) -> Result<&'static str, String> {
+    let passes = pipeline::optional_passes();
+    match passes.iter().find(|name| **name == text) {
+        Some(name) => Ok(name),
+        None if pipeline::pass_names().contains(&text) => {
+            Err(format!("there is no code without this pass; {} can be left out", passes.join(", ")))
+        }
+        None => Err(format!("no such pass; {} can be left out", passes.join(", "))),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -427,6 +455,8 @@ pub struct Show {
     /// Show the generated code, or what it copies
     #[arg(long, value_enum, conflicts_with = "after")]
     pub emit: Option<Emit>,
+    #[command(flatten)]
+    pub passes: Passes,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -515,6 +545,12 @@ pub struct Bench {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Write the result of the last call to a file: .npz, .npy, .mtx or .json
+    #[arg(long, value_name = "FILE", value_parser = result_file)]
+    pub out: Option<PathBuf>,
+    /// Time calls when stdin asks for them: each line says how many, and is answered with their milliseconds
+    #[arg(long, conflicts_with_all = ["runs", "json"])]
+    pub listen: bool,
 }
 
 #[derive(Args)]

@@ -18,7 +18,7 @@ pub fn write(result: &Named, output: &Output) -> Result<(), Failure> {
     print(|out| if output.json { result.write_json(out).and_then(|()| writeln!(out)) } else { result.write_text(out) })
 }
 
-fn write_file(result: &Named, path: &Path) -> Result<(), Failure> {
+pub fn write_file(result: &Named, path: &Path) -> Result<(), Failure> {
     match path.extension().and_then(|e| e.to_str()) {
         Some("npy") => Ok(result.write_npy(path)?),
         Some("mtx") => Ok(result.write_mtx(path)?),

@@ -31,16 +31,18 @@ pub fn show(options: &Show) -> Result<(), Failure> {
         let names: Vec<&str> = [CHECKED].into_iter().chain(pipeline::pass_names()).collect();
         check_name(pass, &names, || format!("no pass `{pass}`"))?;
     }
+    let without = options.passes.without();
+    let settings = runtime::Options { contract: !without.contractions(), ..runtime::Options::default() };
     let progress = Progress::new("preparing");
     let program = match options.after.as_deref() {
         Some(CHECKED) => source.program,
-        after => pipeline::prepare_within(&source.program, id, after, memory::asked(options.memory)),
+        after => pipeline::prepare_without(&source.program, id, after, memory::asked(options.memory), &without),
     };
     let text = match options.emit {
         None => definitions(&program, id),
-        Some(Emit::C) => runtime::c_source(&program, id, runtime::Options::default()),
-        Some(Emit::Copies) => loops::copies::report(&runtime::kernel(&program, id, runtime::Options::default())),
-        Some(Emit::Loops) => loops::print::print(&runtime::kernel(&program, id, runtime::Options::default())),
+        Some(Emit::C) => runtime::c_source(&program, id, settings),
+        Some(Emit::Copies) => loops::copies::report(&runtime::kernel(&program, id, settings)),
+        Some(Emit::Loops) => loops::print::print(&runtime::kernel(&program, id, settings)),
     };
     drop(progress);
     output::print(|out| out.write_all(text.as_bytes()))

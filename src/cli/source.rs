@@ -15,6 +15,7 @@ use iverson::value::npy::reason;
 use iverson::value::{Error, Value};
 use std::io::Write;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 pub struct Source {
     pub sources: Sources,
@@ -185,13 +186,16 @@ pub struct Called {
     pub given: Given,
     pub values: Vec<Value>,
     pub sizes: Sizes,
+    /// How long it took to read the values.
+    pub reading: Duration,
 }
 
 impl Called {
     fn new(source: Source, id: FunctionId, inputs: &Inputs, execution: &Execution) -> Result<Called, Failure> {
+        let start = Instant::now();
         let mut given = Given::new(inputs, &source.program, id)?;
         let (values, sizes) = given.arguments(&source, id, execution)?;
-        Ok(Called { source, id, given, values, sizes })
+        Ok(Called { source, id, given, values, sizes, reading: start.elapsed() })
     }
 }
 

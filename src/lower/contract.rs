@@ -42,6 +42,9 @@ impl Lowering<'_> {
     /// Lowers a nest if it is one that gains by it; says whether it did.
     pub fn nest(&mut self, e: &Exp, dest: &Dest, store: bool) -> bool {
         let Dest::Array(view) = dest else { return false };
+        if !self.options.contract {
+            return false;
+        }
         let (binders, body) = peel(e);
         let axes: Vec<Size> = binders.iter().filter(|b| b.axis.is_some()).map(|b| Size::var(b.var)).collect();
         if axes.len() != view.shape.len() || !self.is_scalar(body) {

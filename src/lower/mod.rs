@@ -52,6 +52,8 @@ pub struct Options {
     pub count: bool,
     /// Mark where loops come from.
     pub profile: bool,
+    /// Lower contractions as such (`contract.rs`).
+    pub contract: bool,
 }
 
 /// A function without calls as a kernel.

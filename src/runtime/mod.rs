@@ -29,11 +29,13 @@ pub struct Options {
     pub profile: bool,
     /// Use threads where they are asked for, and vector loops by OpenMP's directives.
     pub openmp: bool,
+    /// Products of matrices as such, and sums in the order that memory likes.
+    pub contract: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { strict: false, count: false, profile: false, openmp: true }
+        Options { strict: false, count: false, profile: false, openmp: true, contract: true }
     }
 }
 
@@ -67,7 +69,8 @@ impl std::error::Error for Error {}
 
 /// The function as loops.
 pub fn kernel(program: &Program, id: FunctionId, options: Options) -> Kernel {
-    let kernel = lower::lower(program, id, lower::Options { strict: options.strict, count: options.count, profile: options.profile });
+    let Options { strict, count, profile, contract, openmp: _ } = options;
+    let kernel = lower::lower(program, id, lower::Options { strict, count, profile, contract });
     if let Err(wrong) = crate::loops::verify::verify(&kernel) {
         panic!("lower: {wrong}\n{}", crate::loops::print::print(&kernel));
     }
