@@ -5,17 +5,12 @@ void objective(const int64_t *n, const void *const *in, void *const *out)
     const double *restrict x = in[0], *restrict y = in[1];
     double total = 0.0;
 #pragma omp parallel for simd reduction(+ : total) if (n[0] > 100000)
-    for (int64_t i = 0; i < n[0]; i++) total += x[i] * y[i] * y[i];
+    for (int64_t i = 0; i < n[0]; i++) total += x[i] * y[i];
     *(double *)out[0] = total;
 }
 
 void derivative(const int64_t *n, const void *const *in, void *const *out)
 {
-    const double *restrict x = in[0], *restrict y = in[1];
-    double *restrict dx = out[0], *restrict dy = out[1];
-#pragma omp parallel for simd if (n[0] > 100000)
-    for (int64_t i = 0; i < n[0]; i++) {
-        dx[i] = y[i] * y[i];
-        dy[i] = 2.0 * x[i] * y[i];
-    }
+    memcpy(out[0], in[1], n[0] * sizeof(double));
+    memcpy(out[1], in[0], n[0] * sizeof(double));
 }

@@ -1,4 +1,4 @@
-"""A weighted product and its gradient: bound by memory."""
+"""The product of two vectors and its gradient, which is two copies: bound by memory."""
 
 import made
 

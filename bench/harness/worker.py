@@ -92,7 +92,7 @@ class C:
         problem = module(folder / "problem.py")
         library = ctypes.CDLL(str(compile_c(source)))
         self.ready_ms = None
-        names = getattr(problem, "C_INPUTS", None) or list(inputs)
+        names = [name for name in getattr(problem, "C_INPUTS", inputs) if name in inputs]
         self.inputs = [np.ascontiguousarray(inputs[name]) for name in names]
         objective, derivative = problem.c_outputs(inputs)
         self.outputs = [np.empty(shape) if isinstance(shape, tuple) else shape for shape in (objective if work == "objective" else derivative)]
