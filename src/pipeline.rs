@@ -12,6 +12,7 @@ use crate::ir::facts::{Facts, Proofs};
 use crate::ir::*;
 use crate::optimize::Context;
 use crate::optimize::dissolve_singletons::dissolve_singletons;
+use crate::optimize::forget_states::forget_states;
 use crate::optimize::fuse::fuse;
 use crate::optimize::fuse_siblings::fuse_siblings;
 use crate::optimize::hoist::hoist;
@@ -40,8 +41,13 @@ const SETTLE: &[(&str, Pass)] = &[
 
 /// Passes that run once each, each followed by settling. The bound on operations (a gradient costs at most four times
 /// its function, its inputs and outputs) holds before them.
-const FINISH: &[(&str, Pass)] =
-    &[("expand_partials", finish_derivatives), ("store_or_recompute", store_or_recompute), ("hoist", hoist), ("share", share)];
+const FINISH: &[(&str, Pass)] = &[
+    ("expand_partials", finish_derivatives),
+    ("store_or_recompute", store_or_recompute),
+    ("hoist", hoist),
+    ("share", share),
+    ("forget_states", forget_states),
+];
 
 /// Last of all, since simplification takes such loops apart.
 const LAST: &[(&str, Pass)] = &[("fuse_siblings", fuse_siblings)];
@@ -163,12 +169,15 @@ impl Compiler {
             return;
         }
         for (name, pass) in FINISH {
-            self.run(id, name, *pass);
+            let changed = self.run(id, name, *pass);
             observe(name, &self.program);
             if until == Some(name) {
                 return;
             }
-            self.settle_observed(id, None, observe);
+            // It says truly whether it changed anything, and most often it does not.
+            if changed || *name != "forget_states" {
+                self.settle_observed(id, None, observe);
+            }
         }
         for (name, pass) in LAST {
             self.run(id, name, *pass);

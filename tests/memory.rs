@@ -19,9 +19,13 @@ def changed(x: [n]f64, steps: i64) -> f64 =
 const LIMIT: u64 = 200_000;
 
 fn run(limit: Option<u64>, arguments: &str) -> Output {
+    run_program(PROGRAM, limit, arguments)
+}
+
+fn run_program(program: &str, limit: Option<u64>, arguments: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("long.iv");
-    std::fs::write(&file, PROGRAM).unwrap();
+    std::fs::write(&file, program).unwrap();
     let limit = limit.map_or(String::new(), |kilobytes| format!("ulimit -v {kilobytes}; "));
     let command = arguments.replace("FILE", &file.display().to_string());
     let line = format!("{limit}exec {} {command}", env!("CARGO_BIN_EXE_iverson"));
@@ -90,9 +94,34 @@ fn the_limit_can_be_given_and_is_reported() {
     let all = of("cost FILE power --derivative grad --at n=1000000 --memory 1GB");
     let blocks = of("cost FILE power --derivative grad --at n=1000000 --memory 1MB");
     let bytes = |text: &str| text.lines().find_map(|l| l.strip_prefix("bytes")?.trim().parse::<u64>().ok()).unwrap();
-    assert!(bytes(&all) >= 16_000_000 && !all.contains("blocks"), "{all}");
+    assert!(bytes(&all) >= 8_000_000 && !all.contains("blocks"), "{all}");
     assert!(bytes(&blocks) <= 1_000_000 && blocks.contains("blocks"), "{blocks}");
     let wrong = run(None, "grad FILE power x=1 n=3 --memory lots");
     assert_eq!(wrong.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("as 200MB or 4GB"));
+}
+
+/// A plate whose heat flows linearly: the way back needs no state of the way there, and sums the adjoints of all steps.
+const PLATE: &str = "\
+def plate(source: [n, m]f64, steps: i64) -> f64 =
+  let u = loop u = for i in 0..n, j in 0..m. 0.0 for t in 0..steps do
+    for i, j. 0.2 * ([i > 0] * u[i - 1, j] + [i + 1 < n] * u[i + 1, j] + u[i, j]) + source[i, j];
+  sum i, j. u[i, j]^2
+def trace(x: [n]f64, steps: i64) -> f64 =
+  let h = history y = x for t in 0..steps do for i. y[i] + 0.001 * sin(y[i]);
+  sum t in 0..steps + 1, i. h[t, i]^2
+";
+
+#[test]
+fn states_that_are_only_summed_are_not_kept() {
+    // All states are 500 MB each.
+    let plate = "FILE plate 'source=random(250, 250)' steps=1000";
+    let forward = run_program(PLATE, None, &format!("jvp {plate} --dir 'source=ones(250, 250)'"));
+    let reverse = run_program(PLATE, Some(LIMIT), &format!("grad {plate} --json --memory 1GB"));
+    let text = String::from_utf8_lossy(&reverse.stdout).into_owned();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&reverse.stderr)));
+    let rows = json["source"].as_array().unwrap().iter().flat_map(|row| row.as_array().unwrap());
+    close(rows.map(|x| x.as_f64().unwrap()).sum(), number(&forward, "tangent"));
+    let trace = run_program(PLATE, Some(LIMIT), "run FILE trace 'x=random(62500)' steps=1000");
+    assert!(trace.status.success(), "{}", String::from_utf8_lossy(&trace.stderr));
 }

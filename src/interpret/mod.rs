@@ -412,10 +412,19 @@ impl<'a> Interpreter<'a> {
     }
 
     fn history(&mut self, h: &'a History) -> Outcome<Val> {
+        let places = self.places(h);
+        if places == 0 {
+            return Ok(self.layout(&h.init)?.with_axis(0).zero());
+        }
         let state = self.eval(&h.init)?;
         self.moved += state.count();
-        let all = (self.size(&h.size) as u64 + 1) * state.count();
+        let all = places as u64 * state.count();
         self.holding(all, |me| me.states(h, state))
+    }
+
+    /// How many states a history has: none, if its size is negative.
+    fn places(&mut self, h: &History) -> usize {
+        self.size(&h.size.add(&Size::constant(1)))
     }
 
     fn states(&mut self, h: &'a History, mut state: Val) -> Outcome<Val> {
@@ -608,7 +617,7 @@ impl<'a> Interpreter<'a> {
             Exp::Op(_, args, _) => self.layout(&args[0]),
             Exp::Tuple(parts) => Ok(Layout::Tuple(parts.iter().map(|e| self.layout(e)).collect::<Outcome<_>>()?)),
             Exp::Array(items) => Ok(self.layout(&items[0])?.with_axis(items.len())),
-            Exp::History(h) => Ok(self.layout(&h.init)?.with_axis(self.size(&h.size) + 1)),
+            Exp::History(h) => Ok(self.layout(&h.init)?.with_axis(self.places(h))),
             Exp::Loop(l) => self.layout(&l.init),
             Exp::Update(array, ..) => self.layout(array),
             Exp::Var(_) | Exp::Lit(_) | Exp::Partial(..) | Exp::Index(..) | Exp::Reduce(..) | Exp::Call(..) => {

@@ -1,6 +1,7 @@
 //! Optimisation: one verb per file, each from expression to expression.
 
 pub mod dissolve_singletons;
+pub mod forget_states;
 pub mod fuse;
 pub mod fuse_siblings;
 pub mod hoist;

@@ -74,6 +74,9 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
     let History { state, init, index: i, size, body } = h;
     let init = parts(init);
     let n = size_exp(&size);
+    // A history of negative size has no state, so that its first and last one have no adjoint.
+    let may_be_none = seeds_are == Seeds::OfAll && !cx.facts.prove_nonneg(&size);
+    let of_some = |e: Exp, n: &Exp| if may_be_none { guard(op2(Op::Ge, n.clone(), i64(0)), e) } else { e };
     let moving: Vec<usize> = (0..state.len()).filter(|k| cx.varies(&Exp::Var(state[*k]))).collect();
     let lambda: Vec<Var> = moving.iter().map(|k| cx.adjoint_var(state[*k])).collect();
     let mut seeds = vec![None; state.len()];
@@ -139,7 +142,7 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
         });
         starts.push(match &adjoints[*k] {
             Some(a) if seeds_are == Seeds::OfLast => a.clone(),
-            Some(a) => at(n.clone(), a),
+            Some(a) => of_some(at(n.clone(), a), &n),
             None => zero(cx.vars, &ty),
         });
     }
@@ -157,7 +160,7 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
         let back = Together { lambda, starts, statements, of_states, of_free, index: i, size };
         let at_first = back.run(cx, free);
         for (k, adjoint) in moving.iter().zip(at_first) {
-            cx.contribute(&init[*k], Exp::Var(adjoint));
+            cx.contribute(&init[*k], of_some(Exp::Var(adjoint), &n));
         }
         return forth;
     }
@@ -204,7 +207,7 @@ pub fn reverse(cx: &mut Reverse, vars: Vec<Var>, h: History, adjoints: Vec<Optio
         cx.contribute_all(free, back);
     }
     for (k, all) in moving.iter().zip(all) {
-        cx.contribute(&init[*k], index(all, vec![n.clone()], Site::default()));
+        cx.contribute(&init[*k], of_some(index(all, vec![n.clone()], Site::default()), &n));
     }
     forth
 }
