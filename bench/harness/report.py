@@ -1,6 +1,7 @@
 """Rows as a table in Markdown, as JSON, and as plots."""
 
 import json
+import os
 import platform
 
 from plot import ratios
@@ -50,6 +51,36 @@ def groups(rows):
     return found
 
 
+SUMMARY = [
+    "| problem | instance | threads | objective ms | derivative ms | best peer | its derivative ms | Iverson / it | Iverson / C "
+    "| derivative / best objective | compile ms | peak MB |",
+    "|---|---|---|---|---|---|---|---|---|---|---|---|",
+]
+
+
+def summary(rows):
+    """A line for each instance: Iverson, the best peer, and how they compare. With more threads than one, times over those
+    of one thread."""
+    out, found = [], groups(rows)
+    for (problem, instance, threads), group in found.items():
+        ours = next((r for r in group if r["system"] == "iverson"), None)
+        if not ours or not ours["derivative_ms"]:
+            continue
+        timed = [r for r in group if r["derivative_ms"]]
+        best = min((r for r in timed if is_peer(r)), key=lambda r: r["derivative_ms"], default=None)
+        by_hand = next((r for r in timed if r["system"] == "c"), None)
+        over = lambda row: number(ours["derivative_ms"] / row["derivative_ms"]) if row else ""
+        objective = min(r["objective_ms"] for r in timed)
+        cells = [problem, instance, threads, number(ours["objective_ms"]), number(ours["derivative_ms"])]
+        cells += [best["system"] if best else "", number(best["derivative_ms"]) if best else "", over(best), over(by_hand)]
+        cells += [number(ours["derivative_ms"] / objective), number(ours["compile_ms"]), number(ours["peak_mb"])]
+        single = next((r for r in found.get((problem, instance, 1), []) if r["system"] == "iverson"), None)
+        if threads > 1 and single and single["derivative_ms"]:
+            cells[4] += f" ({single['derivative_ms'] / ours['derivative_ms']:.2f}x)"
+        out.append("| " + " | ".join(str(c) for c in cells) + " |")
+    return out
+
+
 def machine():
     name = platform.processor() or platform.machine()
     try:
@@ -64,7 +95,11 @@ def write(folder, rows, command):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "rows.json").write_text(json.dumps(rows, indent=1) + "\n")
     table = [line for group in groups(rows).values() for line in lines(group)]
-    (folder / "table.md").write_text("\n".join([f"`{command.strip()}` on {machine()}:", "", *HEAD, *table]) + "\n")
+    said = f"`{command.strip()}` on {len(os.sched_getaffinity(0))} processors of {machine()}:"
+    (folder / "table.md").write_text("\n".join([said, "", *HEAD, *table]) + "\n")
+    (folder / "summary.md").write_text("\n".join([said, "", *SUMMARY, *summary(rows)]) + "\n")
+    for old in folder.glob("*.svg"):
+        old.unlink()
     for threads in sorted({r["threads"] for r in rows}):
         chosen = [group for (_, _, count), group in groups(rows).items() if count == threads]
         for what in ("derivative_ms", "objective_ms", "peak_mb", "compile_ms"):

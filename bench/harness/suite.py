@@ -77,12 +77,12 @@ class Measured:
         except Failed as failed:
             self.give_up(failed)
 
-    def round(self, seconds):
+    def round(self, seconds, clock):
         try:
             for work, worker in self.workers.items():
                 usual = min([self.first[work], *self.times[work]])
                 count = int(np.clip(1e3 * seconds / max(usual, 1e-3), 1, 500))
-                self.times[work] += worker.time(count)
+                self.times[work] += worker.time(count, clock)
         except Failed as failed:
             self.give_up(failed)
 
@@ -124,7 +124,7 @@ def measure(name, problem, instance, threads, options):
             m.start(problem, instance, folder, data, scratch, threads)
         for _ in range(options.rounds):
             for m in measured:
-                m.round(options.seconds)
+                m.round(options.seconds, options.clock)
         for m in measured:
             m.finish(problem)
     # Iverson is compared with what is not Iverson, and the others with that as well.
@@ -153,8 +153,12 @@ def arguments():
     parser.add_argument("--systems", nargs="+", metavar="SYSTEM", help=f"only these beside Iverson: {', '.join(SYSTEMS)}")
     parser.add_argument("--also", nargs="+", default=[], choices=["torch"], help="systems that are large to install")
     parser.add_argument("--rounds", type=int, metavar="N", help="how often all systems have a turn (default: 7)")
+    clocks = "time that passes, or that the processors work: for a machine that has other things to do (one thread only)"
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help=clocks)
     parser.add_argument("--out", type=Path, default=TARGET / "bench-results", metavar="DIR", help="where table and plots go")
     options = parser.parse_args()
+    if options.clock == "cpu" and options.threads != 1 and not options.quick:
+        parser.error("--clock cpu needs --threads 1")
     options.data = options.data or TARGET / "bench-data"
     options.rounds = options.rounds or (3 if options.quick else 7)
     options.seconds = 0.03 if options.quick else 0.2
