@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import multigammaln
 
 
-def functions(inputs):
+def functions(inputs, tiny=0.0):
     alpha, mu, icf, x = (inputs[name] for name in ("alpha", "mu", "icf", "x"))
     gamma, m = float(inputs["gamma"]), int(inputs["m"])
     (k, d), n = mu.shape, len(x)
@@ -38,7 +38,10 @@ def functions(inputs):
         weights = np.exp(alpha - top)
         value = -n * d * 0.5 * math.log(2 * math.pi) + (np.log(total) + most).sum() - n * (math.log(weights.sum()) + top)
         value += 0.5 * gamma**2 * squares - m * logs.sum() - k * constant
-        return value, shares / total, weights / weights.sum()
+        shares /= total
+        if tiny:
+            shares[shares < tiny] = 0.0
+        return value, shares, weights / weights.sum()
 
     def gradient():
         value, shares, weights = forward(True)

@@ -3,7 +3,7 @@
 import math
 from html import escape
 
-COLOURS = {"iverson": "#c2185b", "c": "#555555", "jax": "#1976d2", "jax_loop": "#64b5f6", "casadi": "#2e7d32", "numpy": "#ef6c00", "torch": "#7b1fa2"}
+COLOURS = {"iverson": "#c2185b", "c": "#555555", "jax": "#1976d2", "jax_loop": "#64b5f6", "casadi": "#2e7d32", "numpy": "#ef6c00", "numpy_zeroed": "#ffb74d", "torch": "#7b1fa2"}
 TITLES = {
     "derivative_ms": "time of the derivative, over the best peer's",
     "objective_ms": "time of the objective, over the best peer's",

@@ -27,6 +27,18 @@ def exists(path):
     return path.exists() or path.with_name(path.name + ".gz").exists()
 
 
+# Whether files that are not there are made: those of a folder that was named should be there.
+MAKES = True
+
+
+def ensure(path, make):
+    if exists(path):
+        return
+    if not MAKES:
+        raise FileNotFoundError(f"{path} is not there; without --data files like it are made")
+    make()
+
+
 def randomness(path):
     return np.random.default_rng(zlib.crc32(path.name.encode()))
 
@@ -83,8 +95,7 @@ def read_gmm(path):
 
 def gmm(folder, points, n, d, k):
     path = gmm_path(folder, points, d, k)
-    if not exists(path):
-        write_gmm(path, n, d, k)
+    ensure(path, lambda: write_gmm(path, n, d, k))
     return read_gmm(path)
 
 
@@ -115,8 +126,7 @@ def read_ba(path):
 
 def ba(folder, name, n, m, p):
     path = folder / "ba" / f"{name}_n{n}_m{m}_p{p}.txt"
-    if not exists(path):
-        write_ba(path, n, m, p)
+    ensure(path, lambda: write_ba(path, n, m, p))
     return read_ba(path)
 
 
@@ -139,8 +149,7 @@ def read_lstm(path):
 
 def lstm(folder, layers, c, b=14):
     path = folder / "lstm" / f"lstm_l{layers}_c{c}.txt"
-    if not exists(path):
-        write_lstm(path, layers, c, b)
+    ensure(path, lambda: write_lstm(path, layers, c, b))
     return read_lstm(path)
 
 
@@ -223,6 +232,5 @@ def read_hand(path, complicated):
 def hand(folder, kind, file, vertices, count):
     path = folder / "hand" / kind / f"{file}.txt"
     complicated = kind.startswith("complicated")
-    if not exists(path):
-        write_hand(path, vertices, count, complicated)
+    ensure(path, lambda: write_hand(path, vertices, count, complicated))
     return read_hand(path, complicated)

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
+import published
 import report
 from systems import IVERSON, Failed, Worker
 
 BENCH = Path(__file__).resolve().parent.parent
 TARGET = BENCH.parent / "target"
 ORDER = "gmm ba lstm hand trmv mlp dot max add scale nnmf ba_projection matmul convolution softmax kmeans nbody stencil".split()
-SYSTEMS = ["c", "jax", "jax_loop", "casadi", "numpy", "torch"]
+SYSTEMS = ["c", "jax", "jax_loop", "casadi", "numpy", "numpy_zeroed", "torch"]
 
 
 def problems():
@@ -88,8 +89,11 @@ class Measured:
 
     def finish(self, problem):
         if self.failure is None:
-            found = {work: worker.finish() for work, worker in self.workers.items()}
-            self.marks = marks(found["objective"]), marks(entries(problem, found["derivative"]))
+            try:
+                found = {work: worker.finish() for work, worker in self.workers.items()}
+                self.marks = marks(found["objective"]), marks(entries(problem, found["derivative"]))
+            except Failed as failed:
+                self.give_up(failed)
 
     def give_up(self, failed):
         self.failure = str(failed)
@@ -113,12 +117,12 @@ class Measured:
         }
 
 
-def measure(name, problem, instance, threads, options):
+def measure(name, problem, instance, inputs, threads, options):
     folder = BENCH / name
     with tempfile.TemporaryDirectory(prefix="iverson-bench-") as scratch:
         scratch = Path(scratch)
         data = scratch / "data.npz"
-        np.savez(data, **problem.inputs(instance, options.data))
+        np.savez(data, **inputs)
         measured = [Measured(system) for system in systems_of(folder, options)]
         for m in measured:
             m.start(problem, instance, folder, data, scratch, threads)
@@ -159,6 +163,7 @@ def arguments():
     options = parser.parse_args()
     if options.clock == "cpu" and options.threads != 1 and not options.quick:
         parser.error("--clock cpu needs --threads 1")
+    published.MAKES = options.data is None
     options.data = options.data or TARGET / "bench-data"
     options.rounds = options.rounds or (3 if options.quick else 7)
     options.seconds = 0.03 if options.quick else 0.2
@@ -176,7 +181,11 @@ def main():
             for instance in problem.INSTANCES:
                 if options.quick and instance not in problem.QUICK or not wanted(options.only, name, instance):
                     continue
-                new = measure(name, problem, instance, count, options)
+                try:
+                    inputs = problem.inputs(instance, options.data)
+                except FileNotFoundError as missing:
+                    sys.exit(str(missing))
+                new = measure(name, problem, instance, inputs, count, options)
                 print("\n".join(report.lines(new)), flush=True)
                 rows += new
     report.write(options.out, rows, "bench/run " + " ".join(sys.argv[1:]))

@@ -69,11 +69,14 @@ class Worker:
         waited, _, _ = select.select([self.process.stdout], [], [], seconds)
         line = self.process.stdout.readline() if waited else ""
         if not line:
-            ended = self.process.poll() is not None or waited
             self.stop()
-            self.errors.seek(0)
-            raise Failed(self.errors.read().decode(errors="replace").strip() if ended else f"nothing after {seconds} s")
+            raise Failed(self.complaint() if waited else f"nothing after {seconds} s")
         return json.loads(line)
+
+    def complaint(self):
+        """What it says on stderr."""
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace").strip()
 
     def time(self, count, clock="wall"):
         """Milliseconds of so many calls. By the processor's clock they are all the same: what it worked for them, without the
@@ -123,7 +126,8 @@ class Worker:
         import numpy as np
 
         self.process.stdin.close()
-        self.process.wait()
+        if self.process.wait() != 0 or not self.out.exists():
+            raise Failed(self.complaint() or "no result")
         with np.load(self.out) as arrays:
             found = [arrays[name] for name in arrays.files]
         self.out.unlink()

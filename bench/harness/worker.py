@@ -114,7 +114,7 @@ class C:
 
 def compile_c(source):
     """The shared library of a C file, kept by its text."""
-    text = source.read_bytes() + (HERE / "baseline.h").read_bytes() + " ".join(FLAGS).encode()
+    text = source.read_bytes() + b"".join(h.read_bytes() for h in sorted(HERE.glob("*.h"))) + " ".join(FLAGS).encode()
     library = CACHE / f"{source.stem}-{hashlib.sha256(text).hexdigest()[:16]}.so"
     if not library.exists():
         CACHE.mkdir(parents=True, exist_ok=True)

@@ -89,7 +89,11 @@ pub fn prepare(work: &Work) -> Result<Prepared, Failure> {
 pub fn bench(options: &Bench) -> Result<(), Failure> {
     let start = Instant::now();
     let work = &options.work;
-    let prepared = prepare(work)?;
+    let mut prepared = prepare(work)?;
+    if options.listen {
+        // Sizes of results that depend on data are known by now.
+        prepared.stages = prepared.stages.split_off(prepared.stages.len() - 1);
+    }
     let mut stages = prepared.executables(|id, values| Executable::new(&prepared.source, id, &work.execution, values))?;
     let ready = start.elapsed().saturating_sub(prepared.reading);
     if options.listen {
@@ -104,8 +108,7 @@ pub fn bench(options: &Bench) -> Result<(), Failure> {
 }
 
 /// Times calls as stdin asks for them, so that several programs can be timed by turns. The first line that is answered is
-/// unasked: code is ready, after so many milliseconds without the reading of data. Sizes of results that depend on data
-/// are known by then, so only the function itself is called.
+/// unasked: code is ready, after so many milliseconds without the reading of data.
 fn listen(stages: &mut [Stage], prepared: &Prepared, ready: Duration) -> Result<(), Failure> {
     let Some(stage) = stages.last_mut() else { return Ok(()) };
     let cached = stage.executable.native().map(|native| native.from_cache);
