@@ -9,8 +9,9 @@ use crate::cost::cost;
 use crate::differentiate::saving::Saving;
 use crate::differentiate::{differentiate, partials};
 use crate::ir::facts::{Facts, Proofs};
+use crate::ir::fingerprint::fingerprint;
 use crate::ir::*;
-use crate::optimize::Context;
+use crate::optimize::{Context, Settled};
 use crate::optimize::dissolve_singletons::dissolve_singletons;
 use crate::optimize::forget_states::forget_states;
 use crate::optimize::fuse::fuse;
@@ -124,6 +125,9 @@ struct Compiler {
     /// Functions that are call-free and settled.
     defined: FxHashSet<FunctionId>,
     proofs: Proofs,
+    settled: Settled,
+    /// The passes that found nothing to do, of which function, under which types of variables, with which body.
+    settled_by: FxHashSet<((usize, FunctionId, u64), u128)>,
     saving: Saving,
     /// The modes that were chosen for the entries of Jacobians.
     modes: Vec<(Entries, Mode)>,
@@ -136,6 +140,8 @@ impl Compiler {
             program: program.clone(),
             defined: FxHashSet::default(),
             proofs: Proofs::default(),
+            settled: Settled::default(),
+            settled_by: FxHashSet::default(),
             saving,
             modes: vec![],
             without: Without::default(),
@@ -325,13 +331,23 @@ impl Compiler {
         if self.without.has(name) {
             return false;
         }
-        let function = &self.program.functions[id.0 as usize];
+        let function = &mut self.program.functions[id.0 as usize];
         let facts = Facts::of_function_with(function, &self.proofs);
-        let Body::Exp(body) = function.body.clone() else { return false };
-        let mut cx = Context { vars: &mut self.program.vars, facts, changed: false };
-        let body = pass(&mut cx, body);
+        let Body::Exp(body) = &mut function.body else { return false };
+        let known = (pass as usize, id, self.program.vars.retyped());
+        let before = fingerprint(body);
+        if self.settled_by.contains(&(known, before)) {
+            return false;
+        }
+        let exp = std::mem::replace(body, Exp::Lit(Lit::Bool(false)));
+        let settled = std::mem::take(&mut self.settled);
+        let mut cx = Context { vars: &mut self.program.vars, facts, changed: false, settled };
+        *body = pass(&mut cx, exp);
         let changed = cx.changed;
-        self.program.functions[id.0 as usize].body = Body::Exp(body);
+        self.settled = cx.settled;
+        if !changed && fingerprint(body) == before && self.program.vars.retyped() == known.2 {
+            self.settled_by.insert((known, before));
+        }
         changed
     }
 }

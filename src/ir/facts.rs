@@ -8,11 +8,11 @@
 //! coefficients are positive. The searches are bounded, so a proof may be missed but never invented.
 
 use super::build::exp_size;
+use super::fingerprint::fingerprint;
 use super::*;
 use crate::types::size::{Atom, Monomial};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 #[derive(Clone, Debug, Default)]
@@ -53,19 +53,18 @@ impl Facts {
         }
     }
     fn push(&mut self, fact: Size) {
-        let before = self.fingerprints.last().copied().unwrap_or(0);
-        let half = |seed: u64| {
-            let mut hasher = DefaultHasher::new();
-            (seed, before, &fact).hash(&mut hasher);
-            hasher.finish()
-        };
-        self.fingerprints.push((half(1) as u128) << 64 | half(2) as u128);
+        self.fingerprints.push(fingerprint(&(self.fingerprint(), &fact)));
         self.known.push(fact);
     }
     fn of(known: impl IntoIterator<Item = Size>) -> Facts {
         let mut facts = Facts::default();
         known.into_iter().for_each(|f| facts.push(f));
         facts
+    }
+
+    /// The same where the same is known.
+    pub fn fingerprint(&self) -> u128 {
+        self.fingerprints.last().copied().unwrap_or(0)
     }
 
     /// Remembers how much is known, to forget what is learnt after it.
@@ -209,7 +208,7 @@ impl Facts {
         if let Some(c) = goal.as_constant() {
             return c >= 0;
         }
-        let key = (self.fingerprints.last().copied().unwrap_or(0), goal.clone());
+        let key = (self.fingerprint(), goal.clone());
         if let Some(known) = self.proofs.0.borrow().get(&key) {
             return *known;
         }

@@ -24,6 +24,7 @@
 pub mod build;
 pub mod destination;
 pub mod facts;
+pub mod fingerprint;
 pub mod graft;
 pub mod equal;
 pub mod print;
@@ -356,7 +357,19 @@ pub struct Vars {
     infos: Vec<VarInfo>,
     /// The functions with rules and the rules themselves: calls of them are differentiated and optimised.
     headings: std::collections::BTreeMap<FunctionId, Heading>,
+    retyped: Retyped,
 }
+
+/// How often a variable got another type: what is remembered of expressions holds as long as this is the same. It says
+/// nothing about a program, so all are equal.
+#[derive(Clone, Copy, Debug, Default)]
+struct Retyped(u64);
+impl PartialEq for Retyped {
+    fn eq(&self, _: &Retyped) -> bool {
+        true
+    }
+}
+impl Eq for Retyped {}
 
 impl Vars {
     pub fn heading(&self, id: FunctionId) -> &Heading {
@@ -401,7 +414,15 @@ impl Vars {
         &self.infos[var.0 as usize].ty
     }
     pub fn set_ty(&mut self, var: Var, ty: Type) {
-        self.infos[var.0 as usize].ty = ty;
+        let own = &mut self.infos[var.0 as usize].ty;
+        if *own != ty {
+            *own = ty;
+            self.retyped.0 += 1;
+        }
+    }
+    /// A number that changes whenever a variable gets another type.
+    pub fn retyped(&self) -> u64 {
+        self.retyped.0
     }
     pub fn rename(&mut self, var: Var, name: impl Into<String>) {
         self.infos[var.0 as usize].name = name.into();

@@ -67,65 +67,75 @@ impl Exp {
     }
 
     /// The same expression with each direct subexpression replaced, in order of evaluation.
-    pub fn map_children(self, f: &mut impl FnMut(Exp) -> Exp) -> Exp {
-        let list = |es: Vec<Exp>, f: &mut dyn FnMut(Exp) -> Exp| es.into_iter().map(f).collect::<Vec<_>>();
+    pub fn map_children(mut self, f: &mut impl FnMut(Exp) -> Exp) -> Exp {
+        self.map_children_in_place(f);
+        self.joined()
+    }
+
+    /// Replaces each direct subexpression where it stands, so that nothing is allocated. Reads of reads, and singletons of
+    /// singletons, are left as they are (`joined`).
+    fn map_children_in_place(&mut self, f: &mut impl FnMut(Exp) -> Exp) {
         match self {
-            Exp::Var(_) | Exp::Lit(_) => self,
-            Exp::Op(op, args, site) => Exp::Op(op, list(args, f), site),
-            Exp::Partial(op, k, args) => Exp::Partial(op, k, list(args, f)),
-            Exp::Tuple(args) => Exp::Tuple(list(args, f)),
-            Exp::Array(args) => Exp::Array(list(args, f)),
-            Exp::Call(id, args, site) => Exp::Call(id, list(args, f), site),
-            Exp::Index(array, keys, site) => {
-                let array = f(*array);
-                build::index(array, list(keys, f), site)
+            Exp::Var(_) | Exp::Lit(_) => {}
+            Exp::Op(_, args, _) | Exp::Partial(_, _, args) | Exp::Tuple(args) | Exp::Array(args) | Exp::Call(_, args, _) => {
+                args.iter_mut().for_each(|e| replace(e, f))
             }
-            Exp::Singleton(keys, value, site) => {
-                let keys = keys.into_iter().map(|(k, s)| (f(k), s)).collect();
-                build::singleton(keys, f(*value), site)
+            Exp::Index(array, keys, _) => {
+                replace(array, f);
+                keys.iter_mut().for_each(|e| replace(e, f));
             }
-            Exp::For(v, size, body) => Exp::For(v, size, Box::new(f(*body))),
-            Exp::Sum(range, body) => {
-                let Range { index, lo, hi } = *range;
-                let range = Range { index, lo: f(lo), hi: f(hi) };
-                Exp::Sum(Box::new(range), Box::new(f(*body)))
+            Exp::Singleton(keys, value, _) => {
+                keys.iter_mut().for_each(|(k, _)| replace(k, f));
+                replace(value, f);
             }
-            Exp::Reduce(kind, range, body, site) => {
-                let Range { index, lo, hi } = *range;
-                let range = Range { index, lo: f(lo), hi: f(hi) };
-                Exp::Reduce(kind, Box::new(range), Box::new(f(*body)), site)
+            Exp::For(_, _, body) => replace(body, f),
+            Exp::Sum(range, body) | Exp::Reduce(_, range, body, _) => {
+                replace(&mut range.lo, f);
+                replace(&mut range.hi, f);
+                replace(body, f);
             }
             Exp::History(h) => {
-                let History { state, init, index, size, body } = *h;
-                let init = f(init);
-                Exp::History(Box::new(History { state, init, index, size, body: f(body) }))
+                replace(&mut h.init, f);
+                replace(&mut h.body, f);
             }
             Exp::Loop(l) => {
-                let Iteration { state, init, trip, body, annotations } = *l;
-                let init = f(init);
-                let trip = match trip {
-                    Trip::For(Range { index, lo, hi }) => Trip::For(Range { index, lo: f(lo), hi: f(hi) }),
-                    Trip::While(condition) => Trip::While(f(condition)),
-                };
-                Exp::Loop(Box::new(Iteration { state, init, trip, body: f(body), annotations }))
+                replace(&mut l.init, f);
+                match &mut l.trip {
+                    Trip::For(range) => {
+                        replace(&mut range.lo, f);
+                        replace(&mut range.hi, f);
+                    }
+                    Trip::While(condition) => replace(condition, f),
+                }
+                replace(&mut l.body, f);
             }
-            Exp::Update(array, keys, value, site) => {
-                let array = f(*array);
-                let keys = list(keys, f);
-                Exp::Update(Box::new(array), keys, Box::new(f(*value)), site)
+            Exp::Update(array, keys, value, _) => {
+                replace(array, f);
+                keys.iter_mut().for_each(|e| replace(e, f));
+                replace(value, f);
             }
             Exp::Guard(p, e) => {
-                let p = f(*p);
-                Exp::Guard(Box::new(p), Box::new(f(*e)))
+                replace(p, f);
+                replace(e, f);
             }
             Exp::If(p, a, b) => {
-                let (p, a) = (f(*p), f(*a));
-                Exp::If(Box::new(p), Box::new(a), Box::new(f(*b)))
+                replace(p, f);
+                replace(a, f);
+                replace(b, f);
             }
-            Exp::Let(vars, value, body) => {
-                let value = f(*value);
-                Exp::Let(vars, Box::new(value), Box::new(f(*body)))
+            Exp::Let(_, value, body) => {
+                replace(value, f);
+                replace(body, f);
             }
+        }
+    }
+
+    /// A read of a read as one read, a singleton of a singleton as one singleton.
+    fn joined(self) -> Exp {
+        match self {
+            Exp::Index(array, keys, site) if matches!(*array, Exp::Index(..)) => build::index(*array, keys, site),
+            Exp::Singleton(keys, value, site) if matches!(*value, Exp::Singleton(..)) => build::singleton(keys, *value, site),
+            exp => exp,
         }
     }
 
@@ -239,68 +249,59 @@ impl Exp {
     }
 }
 
+/// Puts what `f` makes of an expression in its place.
+fn replace(place: &mut Exp, f: &mut (impl FnMut(Exp) -> Exp + ?Sized)) {
+    let exp = std::mem::replace(place, Exp::Lit(Lit::Bool(false)));
+    *place = f(exp);
+}
+
 /// As `map_children`, with the facts that hold where each subexpression is evaluated.
-pub fn map_children_with_facts(exp: Exp, facts: &mut Facts, f: &mut dyn FnMut(Exp, &mut Facts) -> Exp) -> Exp {
+pub fn map_children_with_facts(mut exp: Exp, facts: &mut Facts, f: &mut dyn FnMut(Exp, &mut Facts) -> Exp) -> Exp {
     let mark = facts.mark();
-    let exp = match exp {
+    match &mut exp {
         Exp::For(v, size, body) => {
-            facts.enter_for(v, &size);
-            let body = f(*body, facts);
-            Exp::For(v, size, Box::new(body))
+            facts.enter_for(*v, size);
+            replace(body, &mut |e| f(e, facts));
         }
-        Exp::Sum(range, body) => {
-            let range = map_range(*range, facts, f);
-            let body = f(*body, facts);
-            Exp::Sum(Box::new(range), Box::new(body))
-        }
-        Exp::Reduce(kind, range, body, site) => {
-            let range = map_range(*range, facts, f);
-            let body = f(*body, facts);
-            Exp::Reduce(kind, Box::new(range), Box::new(body), site)
+        Exp::Sum(range, body) | Exp::Reduce(_, range, body, _) => {
+            map_range(range, facts, f);
+            replace(body, &mut |e| f(e, facts));
         }
         Exp::History(h) => {
-            let History { state, init, index, size, body } = *h;
-            let init = f(init, facts);
-            facts.enter_for(index, &size);
-            let body = f(body, facts);
-            Exp::History(Box::new(History { state, init, index, size, body }))
+            replace(&mut h.init, &mut |e| f(e, facts));
+            facts.enter_for(h.index, &h.size);
+            replace(&mut h.body, &mut |e| f(e, facts));
         }
         Exp::Loop(l) => {
-            let Iteration { state, init, trip, body, annotations } = *l;
-            let init = f(init, facts);
-            let trip = match trip {
-                Trip::For(range) => Trip::For(map_range(range, facts, f)),
+            replace(&mut l.init, &mut |e| f(e, facts));
+            match &mut l.trip {
+                Trip::For(range) => map_range(range, facts, f),
                 Trip::While(condition) => {
-                    let condition = f(condition, facts);
-                    facts.assume(&condition);
-                    Trip::While(condition)
+                    replace(condition, &mut |e| f(e, facts));
+                    facts.assume(condition);
                 }
-            };
-            let body = f(body, facts);
-            Exp::Loop(Box::new(Iteration { state, init, trip, body, annotations }))
+            }
+            replace(&mut l.body, &mut |e| f(e, facts));
         }
         Exp::Guard(p, e) => {
-            let p = f(*p, facts);
-            facts.assume(&p);
-            let e = f(*e, facts);
-            Exp::Guard(Box::new(p), Box::new(e))
+            replace(p, &mut |e| f(e, facts));
+            facts.assume(p);
+            replace(e, &mut |e| f(e, facts));
         }
         Exp::If(p, a, b) => {
-            let p = f(*p, facts);
-            facts.assume(&p);
-            let a = f(*a, facts);
+            replace(p, &mut |e| f(e, facts));
+            facts.assume(p);
+            replace(a, &mut |e| f(e, facts));
             facts.reset(mark);
-            facts.assume_not(&p);
-            let b = f(*b, facts);
-            Exp::If(Box::new(p), Box::new(a), Box::new(b))
+            facts.assume_not(p);
+            replace(b, &mut |e| f(e, facts));
         }
         Exp::Let(vars, value, body) => {
-            let value = f(*value, facts);
+            replace(value, &mut |e| f(e, facts));
             if let [v] = vars.as_slice() {
-                facts.define(*v, &value);
+                facts.define(*v, value);
             }
-            let body = f(*body, facts);
-            Exp::Let(vars, Box::new(value), Box::new(body))
+            replace(body, &mut |e| f(e, facts));
         }
         Exp::Var(_)
         | Exp::Lit(_)
@@ -311,17 +312,84 @@ pub fn map_children_with_facts(exp: Exp, facts: &mut Facts, f: &mut dyn FnMut(Ex
         | Exp::Update(..)
         | Exp::Tuple(_)
         | Exp::Array(_)
-        | Exp::Call(..) => exp.map_children(&mut |e| f(e, facts)),
+        | Exp::Call(..) => exp.map_children_in_place(&mut |e| f(e, facts)),
     };
     facts.reset(mark);
-    exp
+    exp.joined()
 }
 
-fn map_range(range: Range, facts: &mut Facts, f: &mut dyn FnMut(Exp, &mut Facts) -> Exp) -> Range {
-    let Range { index, lo, hi } = range;
-    let range = Range { index, lo: f(lo, facts), hi: f(hi, facts) };
-    facts.enter_range(&range);
-    range
+fn map_range(range: &mut Range, facts: &mut Facts, f: &mut dyn FnMut(Exp, &mut Facts) -> Exp) {
+    replace(&mut range.lo, &mut |e| f(e, facts));
+    replace(&mut range.hi, &mut |e| f(e, facts));
+    facts.enter_range(range);
+}
+
+/// As `for_each_child`, with the facts that hold where each subexpression is evaluated.
+pub fn for_each_child_with_facts(exp: &Exp, facts: &mut Facts, f: &mut dyn FnMut(&Exp, &mut Facts)) {
+    let mark = facts.mark();
+    match exp {
+        Exp::For(v, size, body) => {
+            facts.enter_for(*v, size);
+            f(body, facts);
+        }
+        Exp::Sum(range, body) | Exp::Reduce(_, range, body, _) => {
+            f(&range.lo, facts);
+            f(&range.hi, facts);
+            facts.enter_range(range);
+            f(body, facts);
+        }
+        Exp::History(h) => {
+            f(&h.init, facts);
+            facts.enter_for(h.index, &h.size);
+            f(&h.body, facts);
+        }
+        Exp::Loop(l) => {
+            f(&l.init, facts);
+            match &l.trip {
+                Trip::For(range) => {
+                    f(&range.lo, facts);
+                    f(&range.hi, facts);
+                    facts.enter_range(range);
+                }
+                Trip::While(condition) => {
+                    f(condition, facts);
+                    facts.assume(condition);
+                }
+            }
+            f(&l.body, facts);
+        }
+        Exp::Guard(p, e) => {
+            f(p, facts);
+            facts.assume(p);
+            f(e, facts);
+        }
+        Exp::If(p, a, b) => {
+            f(p, facts);
+            facts.assume(p);
+            f(a, facts);
+            facts.reset(mark);
+            facts.assume_not(p);
+            f(b, facts);
+        }
+        Exp::Let(vars, value, body) => {
+            f(value, facts);
+            if let [v] = vars.as_slice() {
+                facts.define(*v, value);
+            }
+            f(body, facts);
+        }
+        Exp::Var(_)
+        | Exp::Lit(_)
+        | Exp::Op(..)
+        | Exp::Partial(..)
+        | Exp::Index(..)
+        | Exp::Singleton(..)
+        | Exp::Update(..)
+        | Exp::Tuple(_)
+        | Exp::Array(_)
+        | Exp::Call(..) => exp.for_each_child(&mut |e| f(e, facts)),
+    }
+    facts.reset(mark);
 }
 
 /// Variables and what replaces them.
@@ -339,12 +407,12 @@ pub fn substitute(vars: &mut Vars, exp: Exp, with: &Substitution) -> Exp {
     }
     match exp {
         Exp::Var(v) => with.get(&v).cloned().unwrap_or(Exp::Var(v)),
-        _ => {
+        mut exp => {
             for v in exp.binds() {
                 let ty = vars.ty(v).map_sizes(&mut |s| substitute_size(s, with));
                 vars.set_ty(v, ty);
             }
-            let exp = map_sizes(exp, &mut |s| substitute_size(s, with));
+            map_sizes(&mut exp, &mut |s| substitute_size(s, with));
             exp.map_children(&mut |e| substitute(vars, e, with))
         }
     }
@@ -353,17 +421,15 @@ pub fn substitute(vars: &mut Vars, exp: Exp, with: &Substitution) -> Exp {
 /// A copy in which every bound variable is new, with free variables replaced: the only way to duplicate a body.
 pub fn copy(vars: &mut Vars, exp: &Exp, with: &Substitution) -> Exp {
     let mut with = with.clone();
-    copy_with(vars, exp, &mut with)
+    renamed(vars, exp.clone(), &mut with)
 }
 
-fn copy_with(vars: &mut Vars, exp: &Exp, with: &mut Substitution) -> Exp {
+fn renamed(vars: &mut Vars, exp: Exp, with: &mut Substitution) -> Exp {
     match exp {
-        Exp::Var(v) => with.get(v).cloned().unwrap_or(Exp::Var(*v)),
+        Exp::Var(v) => with.get(&v).cloned().unwrap_or(Exp::Var(v)),
         // A `let` binds in its body alone, and its variables' types may mention only what is bound before.
-        _ => {
-            let mut renamed = exp.clone();
-            let bound = exp.binds();
-            for v in &bound {
+        mut exp => {
+            for v in &exp.binds() {
                 let ty = vars.ty(*v).map_sizes(&mut |s| substitute_size(s, with));
                 let fresh = vars.fresh_like(*v, ty);
                 with.insert(*v, Exp::Var(fresh));
@@ -372,7 +438,7 @@ fn copy_with(vars: &mut Vars, exp: &Exp, with: &mut Substitution) -> Exp {
                 Some(Exp::Var(w)) => *w,
                 _ => unreachable!("bound variables are renamed to variables"),
             };
-            match &mut renamed {
+            match &mut exp {
                 Exp::For(v, _, _) => *v = new(v, with),
                 Exp::Sum(range, _) | Exp::Reduce(_, range, _, _) => range.index = new(&range.index, with),
                 Exp::History(h) => {
@@ -388,24 +454,18 @@ fn copy_with(vars: &mut Vars, exp: &Exp, with: &mut Substitution) -> Exp {
                 Exp::Let(vs, _, _) => vs.iter_mut().for_each(|v| *v = new(v, with)),
                 _ => {}
             }
-            let renamed = map_sizes(renamed, &mut |s| substitute_size(s, with));
-            renamed.map_children(&mut |e| copy_with(vars, &e, with))
+            map_sizes(&mut exp, &mut |s| substitute_size(s, with));
+            exp.map_children(&mut |e| renamed(vars, e, with))
         }
     }
 }
 
-fn map_sizes(exp: Exp, f: &mut impl FnMut(&Size) -> Size) -> Exp {
+fn map_sizes(exp: &mut Exp, f: &mut impl FnMut(&Size) -> Size) {
     match exp {
-        Exp::For(v, size, body) => Exp::For(v, f(&size), body),
-        Exp::Singleton(keys, value, site) => Exp::Singleton(keys.into_iter().map(|(k, s)| (k, f(&s))).collect(), value, site),
-        Exp::History(mut h) => {
-            h.size = f(&h.size);
-            Exp::History(h)
-        }
-        Exp::Loop(mut l) => {
-            l.annotations.iter_mut().for_each(|(_, s)| *s = f(s));
-            Exp::Loop(l)
-        }
-        other => other,
+        Exp::For(_, size, _) => *size = f(size),
+        Exp::Singleton(keys, _, _) => keys.iter_mut().for_each(|(_, s)| *s = f(s)),
+        Exp::History(h) => h.size = f(&h.size),
+        Exp::Loop(l) => l.annotations.iter_mut().for_each(|(_, s)| *s = f(s)),
+        _ => {}
     }
 }

@@ -24,7 +24,9 @@ use rustc_hash::FxHashSet;
 pub fn dissolve_singletons(cx: &mut Context, exp: Exp) -> Exp {
     let mut carried = FxHashSet::default();
     added_to_states(&exp, &mut carried);
-    rewrite_everywhere(cx, exp, &|cx, e| rule(cx, e, &carried))
+    let mut known: Vec<Var> = carried.iter().copied().collect();
+    known.sort();
+    rewrite_everywhere(cx, exp, ("dissolve_singletons", known), &|cx, e| rule(cx, e, &carried))
 }
 
 /// The indices of sums that the steps of loops add to their states: these must not become as long as the state, unless

@@ -9,7 +9,7 @@ use crate::ir::traverse::{Substitution, substitute};
 use crate::ir::*;
 
 pub fn fuse_siblings(cx: &mut Context, exp: Exp) -> Exp {
-    rewrite_everywhere(cx, exp, &rule)
+    rewrite_everywhere(cx, exp, "fuse_siblings", &rule)
 }
 
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {

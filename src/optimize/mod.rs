@@ -14,25 +14,53 @@ pub mod split_sums;
 pub mod store_or_recompute;
 
 use crate::ir::facts::Facts;
+use crate::ir::fingerprint::fingerprint;
 use crate::ir::traverse::map_children_with_facts;
 use crate::ir::*;
+use rustc_hash::FxHashSet;
+use std::hash::Hash;
 
 /// What a rewriting pass carries: the variables, what is known here, and whether anything changed.
 pub struct Context<'a> {
     pub vars: &'a mut Vars,
     pub facts: Facts,
     pub changed: bool,
+    pub settled: Settled,
 }
 
 /// A rule: the rewritten expression, or the expression as it was.
 pub type Rewrite = Result<Exp, Exp>;
 
-/// Applies a rule everywhere, from the inside out, at each place until it no longer applies.
-pub fn rewrite_everywhere(cx: &mut Context, exp: Exp, rule: &dyn Fn(&mut Context, Exp) -> Rewrite) -> Exp {
+/// Expressions in which rules apply nowhere, by fingerprints of the rules, the facts and the expressions: what a rule says
+/// depends on these and on the types of variables alone.
+#[derive(Debug, Default)]
+pub struct Settled {
+    found: FxHashSet<(u128, u128, u128)>,
+    /// The types under which this was found.
+    retyped: u64,
+}
+
+/// A rule, and what it is known by: the name of its pass, with all else that it depends on.
+struct Known<'a> {
+    rule: &'a dyn Fn(&mut Context, Exp) -> Rewrite,
+    by: u128,
+}
+
+/// Applies a rule everywhere, from the inside out, at each place until it no longer applies. What a rule says must depend on
+/// the expression, the facts, the types of variables and on `by` alone.
+pub fn rewrite_everywhere(cx: &mut Context, exp: Exp, by: impl Hash, rule: &dyn Fn(&mut Context, Exp) -> Rewrite) -> Exp {
+    rewrite(cx, exp, &Known { rule, by: fingerprint(&by) })
+}
+
+/// Values of `let`s and bodies of binders are not looked at again where they are settled. Not so chains of `let`s, each of
+/// which is a part of all before it.
+fn rewrite(cx: &mut Context, exp: Exp, known: &Known) -> Exp {
+    let parted = matches!(exp, Exp::Let(..) | Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
     let mut facts = std::mem::take(&mut cx.facts);
     let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
         std::mem::swap(&mut cx.facts, facts);
-        let e = rewrite_everywhere(cx, e, rule);
+        let whole = !parted || matches!(e, Exp::Var(_) | Exp::Lit(_) | Exp::Let(..));
+        let e = if whole { rewrite(cx, e, known) } else { rewrite_unsettled(cx, e, known) };
         std::mem::swap(&mut cx.facts, facts);
         e
     });
@@ -40,7 +68,7 @@ pub fn rewrite_everywhere(cx: &mut Context, exp: Exp, rule: &dyn Fn(&mut Context
     let mut exp = exp;
     // A bound against rules that undo each other.
     for _ in 0..50 {
-        match rule(cx, exp) {
+        match (known.rule)(cx, exp) {
             Ok(new) => {
                 cx.changed = true;
                 exp = new;
@@ -48,5 +76,22 @@ pub fn rewrite_everywhere(cx: &mut Context, exp: Exp, rule: &dyn Fn(&mut Context
             Err(same) => return same,
         }
     }
+    exp
+}
+
+fn rewrite_unsettled(cx: &mut Context, exp: Exp, known: &Known) -> Exp {
+    if cx.settled.retyped != cx.vars.retyped() {
+        cx.settled = Settled { found: FxHashSet::default(), retyped: cx.vars.retyped() };
+    }
+    let key = (known.by, cx.facts.fingerprint(), fingerprint(&exp));
+    if cx.settled.found.contains(&key) {
+        return exp;
+    }
+    let before = std::mem::replace(&mut cx.changed, false);
+    let exp = rewrite(cx, exp, known);
+    if !cx.changed && cx.settled.retyped == cx.vars.retyped() {
+        cx.settled.found.insert(key);
+    }
+    cx.changed |= before;
     exp
 }

@@ -13,7 +13,7 @@ use crate::ir::build::*;
 use crate::ir::*;
 
 pub fn normalize(cx: &mut Context, exp: Exp) -> Exp {
-    rewrite_everywhere(cx, exp, &rule)
+    rewrite_everywhere(cx, exp, "normalize", &rule)
 }
 
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {

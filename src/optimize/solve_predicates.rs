@@ -13,7 +13,7 @@ use crate::ir::*;
 use crate::types::size::Atom;
 
 pub fn solve_predicates(cx: &mut Context, exp: Exp) -> Exp {
-    rewrite_everywhere(cx, exp, &rule)
+    rewrite_everywhere(cx, exp, "solve_predicates", &rule)
 }
 
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {

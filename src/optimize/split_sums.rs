@@ -11,7 +11,7 @@ use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
 
 pub fn split_sums(cx: &mut Context, exp: Exp) -> Exp {
-    rewrite_everywhere(cx, exp, &rule)
+    rewrite_everywhere(cx, exp, "split_sums", &rule)
 }
 
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {

@@ -20,7 +20,7 @@ use crate::ir::build::*;
 use crate::ir::facts::Facts;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
-use crate::optimize::Context;
+use crate::optimize::{Context, Settled};
 use crate::optimize::inline::inline;
 use crate::optimize::simplify::simplify;
 use nest::{Nest, Part};
@@ -105,7 +105,7 @@ fn matrices(program: &mut Program, id: FunctionId, entries: &Entries, mode: Mode
         seeds.push(parts);
     }
     let body = copy(vars, body, &with);
-    let mut cx = Context { vars, facts: facts.clone(), changed: false };
+    let mut cx = Context { vars, facts: facts.clone(), changed: false, settled: Settled::default() };
     let body = simplify(&mut cx, body);
 
     // The paths of the linear result's parts, by parameter in reverse mode.

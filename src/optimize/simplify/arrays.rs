@@ -311,10 +311,7 @@ pub fn total_with(vars: &Vars, facts: &Facts, exp: &Exp) -> bool {
             // The facts of binders and branches inside are gathered on a copy.
             let mut facts = facts.clone();
             let mut all = true;
-            traverse::map_children_with_facts(exp.clone(), &mut facts, &mut |e, facts| {
-                all = all && total_with(vars, facts, &e);
-                e
-            });
+            traverse::for_each_child_with_facts(exp, &mut facts, &mut |e, facts| all = all && total_with(vars, facts, e));
             all
         }
     }

@@ -8,7 +8,7 @@ use super::views::{is_view, one_in_a_row};
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
 use crate::ir::facts::Facts;
-use crate::ir::traverse::{Substitution, copy, map_children_with_facts, substitute};
+use crate::ir::traverse::{Substitution, copy, for_each_child_with_facts, map_children_with_facts, substitute};
 use crate::ir::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -309,16 +309,19 @@ pub fn has_loop(exp: &Exp) -> bool {
 /// Whether every read of `v` is known to be in range where it stands.
 pub fn reads_known(cx: &Context, body: &Exp, v: Var) -> bool {
     let shape = cx.vars.ty(v).shape().to_vec();
-    fn walk(e: Exp, facts: &mut Facts, v: Var, shape: &[Size], all: &mut bool) -> Exp {
-        if let Exp::Index(array, keys, _) = &e {
+    fn walk(e: &Exp, facts: &mut Facts, v: Var, shape: &[Size], all: &mut bool) {
+        if !*all {
+            return;
+        }
+        if let Exp::Index(array, keys, _) = e {
             if **array == Exp::Var(v) {
-                *all = *all && keys.iter().zip(shape).all(|(k, s)| facts.in_range(k, s));
+                *all = keys.iter().zip(shape).all(|(k, s)| facts.in_range(k, s));
             }
         }
-        map_children_with_facts(e, facts, &mut |e, facts| walk(e, facts, v, shape, all))
+        for_each_child_with_facts(e, facts, &mut |e, facts| walk(e, facts, v, shape, all));
     }
     let mut all = true;
-    walk(body.clone(), &mut cx.facts.clone(), v, &shape, &mut all);
+    walk(body, &mut cx.facts.clone(), v, &shape, &mut all);
     all
 }
 

@@ -23,7 +23,7 @@ pub fn simplify(cx: &mut Context, exp: Exp) -> Exp {
     let mut exp = exp;
     for _ in 0..ROUNDS {
         cx.changed = false;
-        exp = rewrite_everywhere(cx, exp, &rules);
+        exp = rewrite_everywhere(cx, exp, "simplify", &rules);
         exp = lets::tidy(cx, exp);
         any |= cx.changed;
         if !cx.changed {
