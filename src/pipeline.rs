@@ -11,7 +11,6 @@ use crate::differentiate::{differentiate, partials};
 use crate::ir::facts::{Facts, Proofs};
 use crate::ir::fingerprint::fingerprint;
 use crate::ir::*;
-use crate::optimize::{Context, Settled};
 use crate::optimize::dissolve_singletons::dissolve_singletons;
 use crate::optimize::forget_states::forget_states;
 use crate::optimize::fuse::fuse;
@@ -24,6 +23,7 @@ use crate::optimize::simplify::simplify;
 use crate::optimize::solve_predicates::solve_predicates;
 use crate::optimize::split_sums::split_sums;
 use crate::optimize::store_or_recompute::store_or_recompute;
+use crate::optimize::{Context, Settled};
 use crate::sparse;
 use rustc_hash::FxHashSet;
 

@@ -73,9 +73,10 @@ pub fn costs_nothing(vars: &Vars, exp: &Exp) -> bool {
     match exp {
         Exp::Var(_) | Exp::Lit(_) => true,
         Exp::Op(op, args, _) => {
-            let kinds: Option<Vec<Scalar>> =
-                args.iter().map(|a| type_of_exp(vars, a)).map(|t| t.scalar().filter(|_| t.shape().is_empty())).collect();
-            kinds.is_some_and(|kinds| op.cost(&kinds) == CostClass::Free) && args.iter().all(free)
+            // Few operations cost nothing, and of few types.
+            let may = op.cases().iter().any(|c| c.cost() == CostClass::Free);
+            let kinds = || args.iter().map(|a| scalar_of(vars, a)).collect::<Option<Vec<Scalar>>>();
+            may && kinds().is_some_and(|kinds| op.cost(&kinds) == CostClass::Free) && args.iter().all(free)
         }
         Exp::Index(array, keys, _) => free(array) && keys.iter().all(free),
         Exp::For(_, _, body) => free(body),

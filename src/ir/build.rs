@@ -198,6 +198,41 @@ pub fn type_of_exp(vars: &Vars, exp: &Exp) -> Type {
     type_in(vars, None, exp)
 }
 
+/// The scalar that an expression without calls is; `None` where it is no scalar. Nothing is allocated to know it.
+pub fn scalar_of(vars: &Vars, exp: &Exp) -> Option<Scalar> {
+    let whole = |e: &Exp| match type_of_exp(vars, e) {
+        Type::Scalar(s) => Some(s),
+        Type::Array(..) | Type::Tuple(_) => None,
+    };
+    match exp {
+        Exp::Var(v) => match vars.ty(*v) {
+            Type::Scalar(s) => Some(*s),
+            Type::Array(..) | Type::Tuple(_) => None,
+        },
+        Exp::Lit(lit) => Some(lit.scalar()),
+        Exp::Op(op, args, _) => match op.result_of(scalar_of(vars, &args[0])?) {
+            Some(s) => Some(s),
+            None => whole(exp),
+        },
+        Exp::Index(array, keys, _) => match &**array {
+            Exp::Var(v) => match vars.ty(*v) {
+                Type::Array(shape, s) => (shape.len() == keys.len()).then_some(*s),
+                Type::Scalar(_) | Type::Tuple(_) => None,
+            },
+            _ => whole(exp),
+        },
+        Exp::Reduce(kind, _, body, _) => match kind {
+            Reduction::ArgMax | Reduction::ArgMin => Some(Scalar::I64),
+            Reduction::Any | Reduction::All => Some(Scalar::Bool),
+            Reduction::Prod | Reduction::Max | Reduction::Min => scalar_of(vars, body),
+        },
+        Exp::Sum(_, e) | Exp::Guard(_, e) | Exp::If(_, e, _) | Exp::Let(_, _, e) => scalar_of(vars, e),
+        Exp::Loop(l) => scalar_of(vars, &l.init),
+        Exp::Singleton(..) | Exp::For(..) | Exp::History(_) | Exp::Update(..) | Exp::Tuple(_) | Exp::Array(_) => None,
+        Exp::Partial(..) | Exp::Call(..) => whole(exp),
+    }
+}
+
 fn type_in(vars: &Vars, program: Option<&Program>, exp: &Exp) -> Type {
     let of = |e: &Exp| type_in(vars, program, e);
     match exp {

@@ -56,11 +56,6 @@ impl Facts {
         self.fingerprints.push(fingerprint(&(self.fingerprint(), &fact)));
         self.known.push(fact);
     }
-    fn of(known: impl IntoIterator<Item = Size>) -> Facts {
-        let mut facts = Facts::default();
-        known.into_iter().for_each(|f| facts.push(f));
-        facts
-    }
 
     /// The same where the same is known.
     pub fn fingerprint(&self) -> u128 {
@@ -218,17 +213,28 @@ impl Facts {
     }
 
     fn prove(&self, goal: &Size) -> bool {
+        // Variables need no explanation.
+        let plain = |(m, _): (&Monomial, i64)| m.iter().all(|a| matches!(a, Atom::Var(_)));
+        if goal.terms().all(plain) {
+            return self.prove_explained(goal);
+        }
         let mut facts = self.clone();
         facts.explain_atoms(goal);
+        facts.prove_explained(goal)
+    }
+
+    fn prove_explained(&self, goal: &Size) -> bool {
         // Short proofs first: a long search must not miss them.
         for depth in [1, 2, DEPTH] {
-            if facts.search(goal, depth, &mut { EFFORT }) {
+            if self.search(goal, depth, &mut { EFFORT }) {
                 return true;
             }
         }
-        let (goal, facts) = (exact_quotients(goal), Facts::of(facts.known.iter().map(exact_quotients)));
-        let mut effort = EFFORT;
-        goal.degree() > 1 && facts.search_by_slack(&goal, 0, &mut effort)
+        let goal = exact_quotients(goal);
+        goal.degree() > 1 && {
+            let known = self.known.iter().map(exact_quotients).collect();
+            Facts { known, ..Facts::default() }.search_by_slack(&goal, 0, &mut { EFFORT })
+        }
     }
 
     /// Replaces variables by their lower bounds plus new variables, until no coefficient is negative.
@@ -277,21 +283,18 @@ impl Facts {
         }
         // A negative constant alone cannot be cancelled by its own monomial: cancel a positive term by a fact instead,
         // which trades it for the fact's constant.
+        let targets: Vec<(&Monomial, i64)> = match bad.is_empty() {
+            true => goal.terms().filter(|(m, k)| !m.is_empty() && *k > 0).collect(),
+            false => vec![(bad, coefficient)],
+        };
         for fact in &self.known {
             for (part, c) in fact.terms() {
-                if part.is_empty() && !bad.is_empty() {
-                    continue;
-                }
-                let candidates: Vec<(Monomial, i64)> = if bad.is_empty() {
-                    goal.terms().filter(|(m, k)| !m.is_empty() && *k > 0).map(|(m, k)| (m.clone(), k)).collect()
-                } else {
-                    vec![(bad.clone(), coefficient)]
-                };
-                for (target, k) in candidates {
+                for (target, k) in &targets {
+                    let k = *k;
                     if (c < 0) != (k < 0) || part.is_empty() {
                         continue;
                     }
-                    let Some(rest) = quotient(&target, part) else { continue };
+                    let Some(rest) = quotient(target, part) else { continue };
                     if !rest.iter().all(|a| self.atom_nonneg(a)) {
                         continue;
                     }
@@ -316,27 +319,28 @@ impl Facts {
     }
 
     /// A term that can be negative: of unknown sign first, then negative ones, a negative constant last.
-    fn worst_term(&self, goal: &Size) -> Option<(Monomial, i64)> {
+    fn worst_term<'g>(&self, goal: &'g Size) -> Option<(&'g Monomial, i64)> {
         let unknown = goal.terms().find(|(m, _)| !m.iter().all(|a| self.atom_nonneg(a)) && !is_square(m));
         let negative = goal.terms().filter(|(m, _)| !m.is_empty()).find(|(_, c)| *c < 0);
         let constant = goal.terms().find(|(m, c)| m.is_empty() && *c < 0);
-        unknown.or(negative).or(constant).map(|(m, c)| (m.clone(), c))
+        unknown.or(negative).or(constant)
     }
 
     fn atom_nonneg(&self, atom: &Atom) -> bool {
-        let size = atom_size(atom);
-        if self.known.iter().any(|f| {
-            // `atom - c >= 0` with c >= 0
-            let rest = size.sub(f);
-            rest.as_constant().is_some_and(|c| c >= 0)
-        }) {
+        if self.atom_known(atom) {
             return true;
         }
         match atom {
             Atom::Var(v) => self.known.iter().any(|f| {
                 // `v - rest >= 0` where every term of rest is made of atoms known not to be negative
-                let rest = Size::var(*v).sub(f);
-                !rest.mentions(*v) && rest.terms().all(|(m, c)| c >= 0 && m.iter().all(|a| *a != *atom && self.atom_known(a)))
+                let mut alone = false;
+                f.terms().all(|(m, c)| {
+                    if **m == [Atom::Var(*v)] {
+                        alone = c == 1;
+                        return alone;
+                    }
+                    c <= 0 && m.iter().all(|a| !a.mentions(*v) && self.atom_known(a))
+                }) && alone
             }),
             Atom::Div(a, b) => {
                 b.as_constant().is_some_and(|b| b > 0) && a.terms().all(|(m, c)| c >= 0 && m.iter().all(|x| self.atom_nonneg(x)))
@@ -346,9 +350,16 @@ impl Facts {
             Atom::Max(a, b) => [a, b].iter().any(|s| s.terms().all(|(m, c)| c >= 0 && m.iter().all(|x| self.atom_nonneg(x)))),
         }
     }
+    /// Whether it is a fact that the atom, less a number that is not negative, is at least zero.
     fn atom_known(&self, atom: &Atom) -> bool {
-        let size = atom_size(atom);
-        self.known.iter().any(|f| size.sub(f).as_constant().is_some_and(|c| c >= 0))
+        self.known.iter().any(|f| {
+            let mut terms = f.terms();
+            match (terms.next(), terms.next(), terms.next()) {
+                (Some((m, 1)), None, None) => m.len() == 1 && m[0] == *atom,
+                (Some((one, c)), Some((m, 1)), None) => one.is_empty() && c <= 0 && m.len() == 1 && m[0] == *atom,
+                _ => false,
+            }
+        })
     }
 
     /// Adds what holds of `min`, `max`, `div` and `mod` by their nature.
@@ -473,6 +484,9 @@ fn is_square(monomial: &Monomial) -> bool {
 
 /// `whole / part` as products of atoms.
 fn quotient(whole: &Monomial, part: &Monomial) -> Option<Monomial> {
+    if part.iter().any(|a| !whole.contains(a)) {
+        return None;
+    }
     let mut rest = whole.to_vec();
     for atom in part.iter() {
         rest.remove(rest.iter().position(|a| a == atom)?);

@@ -195,11 +195,7 @@ impl Exp {
         if let Exp::Var(v) = self {
             *counts.entry(*v).or_insert(0) += 1;
         }
-        self.for_each_size(&mut |s| {
-            let mut vars = vec![];
-            s.variables(&mut vars);
-            vars.into_iter().for_each(|v| *counts.entry(v).or_insert(0) += 1);
-        });
+        self.for_each_size(&mut |s| s.for_each_variable(&mut |v| *counts.entry(v).or_insert(0) += 1));
         self.for_each_child(&mut |e| e.count_uses(counts));
     }
 
@@ -214,11 +210,7 @@ impl Exp {
             if let Exp::Var(v) = e {
                 note(*v, bound);
             }
-            e.for_each_size(&mut |s| {
-                let mut vars = vec![];
-                s.variables(&mut vars);
-                vars.into_iter().for_each(|v| note(v, bound));
-            });
+            e.for_each_size(&mut |s| s.for_each_variable(&mut |v| note(v, bound)));
             // Variables are bound once in a program, so a name may be added before its scope begins.
             bound.extend(e.binds());
             e.for_each_child(&mut |c| walk(c, bound, seen, out));
@@ -409,8 +401,12 @@ pub fn substitute(vars: &mut Vars, exp: Exp, with: &Substitution) -> Exp {
         Exp::Var(v) => with.get(&v).cloned().unwrap_or(Exp::Var(v)),
         mut exp => {
             for v in exp.binds() {
-                let ty = vars.ty(v).map_sizes(&mut |s| substitute_size(s, with));
-                vars.set_ty(v, ty);
+                let mut changes = false;
+                vars.ty(v).for_each_size(&mut |s| s.for_each_variable(&mut |w| changes = changes || with.contains_key(&w)));
+                if changes {
+                    let ty = vars.ty(v).map_sizes(&mut |s| substitute_size(s, with));
+                    vars.set_ty(v, ty);
+                }
             }
             map_sizes(&mut exp, &mut |s| substitute_size(s, with));
             exp.map_children(&mut |e| substitute(vars, e, with))

@@ -146,7 +146,7 @@ fn contains(exp: &Exp, key: &Exp) -> bool {
 
 /// Costly parts evaluated whenever the body is: not under binders, guards, branches or the body of a `let`.
 fn strict_parts(cx: &Context, exp: &Exp, counts: &mut IndexMap<Exp, (usize, Exp)>) {
-    let is_array_operation = || matches!(exp, Exp::Op(..)) && !matches!(type_of_exp(cx.vars, exp), Type::Scalar(_));
+    let is_array_operation = || matches!(exp, Exp::Op(..)) && scalar_of(cx.vars, exp).is_none();
     if is_shared(exp) && !costs_nothing(cx.vars, exp) && !is_array_operation() {
         counts.entry(canonical(exp)).or_insert_with(|| (0, exp.clone())).0 += 1;
     }

@@ -216,6 +216,20 @@ impl Case {
     pub fn partial(&self, k: usize) -> Option<&Formula> {
         self.partials.get(k).and_then(Option::as_ref)
     }
+    pub fn cost(&self) -> CostClass {
+        self.cost
+    }
+    /// Whether there are arguments without a value.
+    fn can_fail(&self) -> bool {
+        match self.value {
+            Value::TryInt2(_) | Value::TryIntPower(_) => true,
+            Value::Convert => match (self.args[0], self.result) {
+                (from, to) if from.is_float() => to.is_integer(),
+                (from, to) => (from, to) == (Scalar::I64, Scalar::I32),
+            },
+            _ => false,
+        }
+    }
     /// Where tests take each argument from.
     pub fn samples(&self) -> &[(f64, f64)] {
         &self.samples
@@ -356,14 +370,10 @@ impl Op {
 
     /// Whether `eval` can fail on arguments of these types.
     pub fn can_fail(self, args: &[Scalar]) -> bool {
-        let case = self.typed_case(args);
-        match case.value {
-            Value::TryInt2(_) | Value::TryIntPower(_) => true,
-            Value::Convert => match (case.args[0], case.result) {
-                (from, to) if from.is_float() => to.is_integer(),
-                (from, to) => (from, to) == (Scalar::I64, Scalar::I32),
-            },
-            _ => false,
-        }
+        self.typed_case(args).can_fail()
+    }
+    /// Whether `eval` can fail on arguments of any type.
+    pub fn ever_fails(self) -> bool {
+        self.cases().iter().any(Case::can_fail)
     }
 }

@@ -20,9 +20,9 @@ use crate::ir::build::*;
 use crate::ir::facts::Facts;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
-use crate::optimize::{Context, Settled};
 use crate::optimize::inline::inline;
 use crate::optimize::simplify::simplify;
+use crate::optimize::{Context, Settled};
 use nest::{Nest, Part};
 use support::Linear;
 

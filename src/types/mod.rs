@@ -292,6 +292,14 @@ impl Type {
         }
     }
 
+    pub fn for_each_size(&self, f: &mut impl FnMut(&Size)) {
+        match self {
+            Type::Scalar(_) => {}
+            Type::Array(shape, _) => shape.iter().for_each(f),
+            Type::Tuple(parts) => parts.iter().for_each(|t| t.for_each_size(f)),
+        }
+    }
+
     pub fn map_sizes(&self, f: &mut impl FnMut(&Size) -> Size) -> Type {
         match self {
             Type::Scalar(_) => self.clone(),

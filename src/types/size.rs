@@ -4,9 +4,12 @@
 //! values of this type. An *axis* of size `p` has `max(0, p)` places: `[n - 1]` is empty for `n = 0`. `axis()` drops
 //! an outer `max(0, _)`, so that both spellings of an axis compare equal.
 //!
-//! Sizes stand in every type and every fact and are copied far more often than made, so copies share their terms.
+//! Sizes stand in every type and every fact and are copied far more often than made, so copies share their terms. Numbers
+//! and variables, which most sizes are, are held without memory of their own.
 
 use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// A variable, bound once in its program. Its name and type are in `ir::Vars`.
@@ -30,27 +33,138 @@ pub enum Atom {
     Max(Box<Size>, Box<Size>),
 }
 
+impl Atom {
+    pub fn mentions(&self, var: Var) -> bool {
+        match self {
+            Atom::Var(v) => *v == var,
+            Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => a.mentions(var) || b.mentions(var),
+        }
+    }
+}
+
 /// A product of atoms, sorted, repeated for powers. The empty product is 1.
-pub type Monomial = Arc<[Atom]>;
+#[derive(Clone)]
+pub enum Monomial {
+    One,
+    Atom(Atom),
+    Product(Arc<[Atom]>),
+}
+
+impl Deref for Monomial {
+    type Target = [Atom];
+    fn deref(&self) -> &[Atom] {
+        match self {
+            Monomial::One => &[],
+            Monomial::Atom(atom) => std::slice::from_ref(atom),
+            Monomial::Product(atoms) => atoms,
+        }
+    }
+}
+impl From<Vec<Atom>> for Monomial {
+    fn from(mut atoms: Vec<Atom>) -> Monomial {
+        match atoms.len() {
+            0 => Monomial::One,
+            1 => Monomial::Atom(atoms.remove(0)),
+            _ => Monomial::Product(atoms.into()),
+        }
+    }
+}
+
+/// Sorted by monomial; no coefficient is zero.
+#[derive(Clone, Default)]
+enum Terms {
+    #[default]
+    None,
+    One(Term),
+    Several(Arc<[Term]>),
+}
+type Term = (Monomial, i64);
+
+impl Deref for Terms {
+    type Target = [Term];
+    fn deref(&self) -> &[Term] {
+        match self {
+            Terms::None => &[],
+            Terms::One(term) => std::slice::from_ref(term),
+            Terms::Several(terms) => terms,
+        }
+    }
+}
+impl From<Vec<Term>> for Terms {
+    fn from(mut terms: Vec<Term>) -> Terms {
+        match terms.len() {
+            0 => Terms::None,
+            1 => Terms::One(terms.remove(0)),
+            _ => Terms::Several(terms.into()),
+        }
+    }
+}
+
+/// What both are made of is compared, not how it is held.
+macro_rules! compared_by_parts {
+    ($type:ty) => {
+        impl PartialEq for $type {
+            fn eq(&self, other: &$type) -> bool {
+                **self == **other
+            }
+        }
+        impl Eq for $type {}
+        impl PartialOrd for $type {
+            fn partial_cmp(&self, other: &$type) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+        impl Ord for $type {
+            fn cmp(&self, other: &$type) -> Ordering {
+                (**self).cmp(&**other)
+            }
+        }
+        impl Hash for $type {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                (**self).hash(state)
+            }
+        }
+    };
+}
+compared_by_parts!(Monomial);
+compared_by_parts!(Terms);
+
+impl std::fmt::Debug for Monomial {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
+    }
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Size {
-    /// Sorted by monomial; no coefficient is zero.
-    terms: Arc<[(Monomial, i64)]>,
+    terms: Terms,
 }
 
 impl Size {
     pub fn constant(value: i64) -> Size {
-        Size::term([].into(), value)
+        Size::term(Monomial::One, value)
     }
     pub fn var(var: Var) -> Size {
         Size::atom(Atom::Var(var))
     }
     fn term(monomial: Monomial, coefficient: i64) -> Size {
-        if coefficient == 0 { Size::default() } else { Size { terms: [(monomial, coefficient)].into() } }
+        if coefficient == 0 { Size::default() } else { Size { terms: Terms::One((monomial, coefficient)) } }
     }
     fn atom(atom: Atom) -> Size {
-        Size::term([atom].into(), 1)
+        Size::term(Monomial::Atom(atom), 1)
+    }
+    /// Of terms in any order, several of one monomial and zeros among them.
+    fn of(mut terms: Vec<Term>) -> Size {
+        terms.sort_by(|(m, _), (n, _)| m.cmp(n));
+        terms.dedup_by(|(m, c), (first, total)| {
+            let same = m == first;
+            if same {
+                *total = total.wrapping_add(*c);
+            }
+            same
+        });
+        terms.retain(|(_, c)| *c != 0);
+        Size { terms: terms.into() }
     }
 
     pub fn terms(&self) -> impl Iterator<Item = (&Monomial, i64)> {
@@ -94,14 +208,22 @@ impl Size {
     }
 
     pub fn add(&self, other: &Size) -> Size {
+        self.plus(other, 1)
+    }
+    pub fn sub(&self, other: &Size) -> Size {
+        self.plus(other, -1)
+    }
+    /// `self + factor * other`
+    fn plus(&self, other: &Size, factor: i64) -> Size {
         if other.terms.is_empty() {
             return self.clone();
         }
         if self.terms.is_empty() {
-            return other.clone();
+            return other.scale(factor);
         }
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let (mut ours, mut theirs) = (self.terms.iter().peekable(), other.terms.iter().peekable());
+        let scaled = |(m, c): &Term| (m.clone(), c.wrapping_mul(factor));
         loop {
             let order = match (ours.peek(), theirs.peek()) {
                 (Some((m, _)), Some((n, _))) => m.cmp(n),
@@ -111,10 +233,10 @@ impl Size {
             };
             match order {
                 Ordering::Less => terms.extend(ours.next().cloned()),
-                Ordering::Greater => terms.extend(theirs.next().cloned()),
+                Ordering::Greater => terms.extend(theirs.next().map(scaled)),
                 Ordering::Equal => {
                     if let (Some((m, c)), Some((_, d))) = (ours.next(), theirs.next()) {
-                        let sum = c.wrapping_add(*d);
+                        let sum = c.wrapping_add(d.wrapping_mul(factor));
                         if sum != 0 {
                             terms.push((m.clone(), sum));
                         }
@@ -124,21 +246,28 @@ impl Size {
         }
     }
     pub fn scale(&self, factor: i64) -> Size {
-        Size { terms: self.terms.iter().map(|(m, c)| (m.clone(), c.wrapping_mul(factor))).filter(|(_, c)| *c != 0).collect() }
-    }
-    pub fn sub(&self, other: &Size) -> Size {
-        self.add(&other.scale(-1))
+        if factor == 1 {
+            return self.clone();
+        }
+        let scaled = self.terms.iter().map(|(m, c)| (m.clone(), c.wrapping_mul(factor))).filter(|(_, c)| *c != 0);
+        Size { terms: scaled.collect::<Vec<_>>().into() }
     }
     pub fn mul(&self, other: &Size) -> Size {
-        let mut product = Size::default();
+        if let Some(c) = self.as_constant() {
+            return other.scale(c);
+        }
+        if let Some(c) = other.as_constant() {
+            return self.scale(c);
+        }
+        let mut terms = Vec::with_capacity(self.terms.len() * other.terms.len());
         for (m, c) in self.terms.iter() {
             for (n, d) in other.terms.iter() {
                 let mut atoms: Vec<Atom> = m.iter().chain(n.iter()).cloned().collect();
                 atoms.sort();
-                product = product.add(&Size::term(atoms.into(), c.wrapping_mul(*d)));
+                terms.push((atoms.into(), c.wrapping_mul(*d)));
             }
         }
-        product
+        Size::of(terms)
     }
     /// Floored division. Exact where every coefficient is divisible by a constant divisor.
     pub fn div(&self, other: &Size) -> Size {
@@ -147,7 +276,7 @@ impl Size {
                 return Size::constant(floor_div(c, d));
             }
             if self.terms.iter().all(|(_, c)| c % d == 0) {
-                return Size { terms: self.terms.iter().map(|(m, c)| (m.clone(), c / d)).collect() };
+                return Size { terms: self.terms.iter().map(|(m, c)| (m.clone(), c / d)).collect::<Vec<_>>().into() };
             }
         }
         Size::atom(Atom::Div(Box::new(self.clone()), Box::new(other.clone())))
@@ -201,9 +330,9 @@ impl Size {
 
     /// Replaces variables by sizes.
     pub fn substitute(&self, f: &impl Fn(Var) -> Option<Size>) -> Size {
-        let mut vars = vec![];
-        self.variables(&mut vars);
-        if vars.iter().all(|v| f(*v).is_none()) {
+        let mut any = false;
+        self.for_each_variable(&mut |v| any = any || f(v).is_some());
+        if !any {
             return self.clone();
         }
         let mut result = Size::default();
@@ -225,14 +354,15 @@ impl Size {
     }
 
     pub fn variables(&self, out: &mut Vec<Var>) {
-        for (m, _) in self.terms.iter() {
-            for atom in m.iter() {
-                match atom {
-                    Atom::Var(v) => out.push(*v),
-                    Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
-                        a.variables(out);
-                        b.variables(out);
-                    }
+        self.for_each_variable(&mut |v| out.push(v));
+    }
+    pub fn for_each_variable(&self, f: &mut dyn FnMut(Var)) {
+        for atom in self.terms.iter().flat_map(|(m, _)| m.iter()) {
+            match atom {
+                Atom::Var(v) => f(*v),
+                Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
+                    a.for_each_variable(f);
+                    b.for_each_variable(f);
                 }
             }
         }
@@ -244,10 +374,7 @@ impl Size {
     }
 
     pub fn mentions(&self, var: Var) -> bool {
-        self.terms.iter().flat_map(|(m, _)| m.iter()).any(|atom| match atom {
-            Atom::Var(v) => *v == var,
-            Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => a.mentions(var) || b.mentions(var),
-        })
+        self.terms.iter().flat_map(|(m, _)| m.iter()).any(|atom| atom.mentions(var))
     }
 
     /// The value under an assignment; `None` on overflow, on division by zero, or where a variable is unknown.

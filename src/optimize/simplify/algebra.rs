@@ -34,7 +34,7 @@ fn operation(cx: &mut Context, op: Op, args: Vec<Exp>, site: Site) -> Rewrite {
     }
     let exp = Exp::Op(op, args, site);
     let Exp::Op(_, args, _) = &exp else { unreachable!() };
-    let integer = matches!(type_of_exp(cx.vars, &args[0]), Type::Scalar(Scalar::I64));
+    let integer = scalar_of(cx.vars, &args[0]) == Some(Scalar::I64);
     if integer {
         return integers(cx, exp);
     }
@@ -123,7 +123,7 @@ fn is_normal(lit: Lit) -> bool {
 
 /// What a conversion leaves as it is: a number of that type, also one that was converted to a type that holds it exactly.
 fn unconverted(cx: &Context, op: Op, x: &Exp) -> Option<Exp> {
-    let is_target = |e: &Exp| matches!(type_of_exp(cx.vars, e), Type::Scalar(s) if Op::conversion(s) == Some(op));
+    let is_target = |e: &Exp| scalar_of(cx.vars, e).is_some_and(|s| Op::conversion(s) == Some(op));
     match x {
         x if is_target(x) => Some(x.clone()),
         Exp::Op(Op::ToF64, inner, _) if matches!(op, Op::ToF32 | Op::ToI32) => inner.first().filter(|e| is_target(e)).cloned(),
@@ -133,7 +133,7 @@ fn unconverted(cx: &Context, op: Op, x: &Exp) -> Option<Exp> {
 }
 
 fn is_scalar(cx: &Context, exp: &Exp) -> bool {
-    matches!(type_of_exp(cx.vars, exp), Type::Scalar(_))
+    scalar_of(cx.vars, exp).is_some()
 }
 
 /// Integer arithmetic in normal form, minima and comparisons decided where the facts allow it.
@@ -220,7 +220,7 @@ fn logic(cx: &Context, op: Op, args: Vec<Exp>, site: Site) -> Rewrite {
         (Op::And | Op::Or, [a, b]) if a == b => Ok(a.clone()),
         (Op::Not, [Exp::Op(inner, parts, _)]) => {
             // NaN is neither below a number nor above it.
-            let ordered = matches!(type_of_exp(cx.vars, &parts[0]), Type::Scalar(s) if s.is_integer());
+            let ordered = scalar_of(cx.vars, &parts[0]).is_some_and(Scalar::is_integer);
             let opposite = match inner {
                 Op::Not => return Ok(parts[0].clone()),
                 Op::Eq => Op::Ne,

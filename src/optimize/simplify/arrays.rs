@@ -234,7 +234,7 @@ fn sum_of(cx: &mut Context, range: Range, body: Exp) -> Rewrite {
         }
     }
     let i = range.index;
-    let float = matches!(type_of_exp(cx.vars, &body), Type::Scalar(s) if s.is_float());
+    let float = scalar_of(cx.vars, &body).is_some_and(Scalar::is_float);
     match body {
         Exp::Op(Op::Neg, args, _) if float => {
             Ok(op1(Op::Neg, Exp::Sum(Box::new(range), Box::new(args.into_iter().next().expect("one operand")))))
@@ -286,34 +286,34 @@ pub fn total(cx: &Context, exp: &Exp) -> bool {
     total_with(cx.vars, &cx.facts, exp)
 }
 pub fn total_with(vars: &Vars, facts: &Facts, exp: &Exp) -> bool {
+    let total = |e: &Exp| total_with(vars, facts, e);
     match exp {
-        Exp::Index(array, keys, _) => {
-            let ty = type_of_exp(vars, array);
-            total_with(vars, facts, array)
-                && keys.iter().zip(ty.shape()).all(|(k, s)| facts.in_range(k, s))
-                && keys.iter().all(|k| total_with(vars, facts, k))
-        }
-        Exp::Singleton(places, value, _) => {
-            places.iter().all(|(k, s)| facts.in_range(k, s) && total_with(vars, facts, k)) && total_with(vars, facts, value)
-        }
-        Exp::Op(op, args, _) => !may_fail(vars, facts, *op, args) && args.iter().all(|a| total_with(vars, facts, a)),
+        Exp::Var(_) | Exp::Lit(_) => true,
+        Exp::Index(array, keys, _) => total(array) && all_in_range(vars, facts, array, keys) && keys.iter().all(total),
+        Exp::Singleton(places, value, _) => places.iter().all(|(k, s)| facts.in_range(k, s) && total(k)) && total(value),
+        Exp::Op(op, args, _) => !may_fail(vars, facts, *op, args) && args.iter().all(total),
+        Exp::Partial(_, _, parts) | Exp::Tuple(parts) | Exp::Array(parts) => parts.iter().all(total),
         Exp::Update(array, keys, value, _) => {
-            let ty = type_of_exp(vars, array);
-            keys.iter().zip(ty.shape()).all(|(k, s)| facts.in_range(k, s))
-                && keys.iter().all(|k| total_with(vars, facts, k))
-                && total_with(vars, facts, array)
-                && total_with(vars, facts, value)
+            all_in_range(vars, facts, array, keys) && keys.iter().all(total) && total(array) && total(value)
         }
         Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, ..) | Exp::Call(..) => false,
         // It may not end.
         Exp::Loop(l) if matches!(l.trip, Trip::While(_)) => false,
-        _ => {
+        Exp::Let(..) | Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_) | Exp::Guard(..) | Exp::If(..) => {
             // The facts of binders and branches inside are gathered on a copy.
             let mut facts = facts.clone();
             let mut all = true;
             traverse::for_each_child_with_facts(exp, &mut facts, &mut |e, facts| all = all && total_with(vars, facts, e));
             all
         }
+    }
+}
+
+fn all_in_range(vars: &Vars, facts: &Facts, array: &Exp, keys: &[Exp]) -> bool {
+    let within = |shape: &[Size]| keys.iter().zip(shape).all(|(k, s)| facts.in_range(k, s));
+    match array {
+        Exp::Var(v) => within(vars.ty(*v).shape()),
+        array => within(type_of_exp(vars, array).shape()),
     }
 }
 

@@ -152,6 +152,9 @@ pub fn never_fails(cx: &Context, p: &Exp) -> bool {
 
 /// Whether an operation fails on some operands. `+` on arrays does not; division does not by what is known to be positive.
 pub fn may_fail(vars: &Vars, facts: &Facts, op: Op, args: &[Exp]) -> bool {
+    if !op.ever_fails() {
+        return false;
+    }
     let kinds: Vec<Scalar> = args.iter().filter_map(|a| type_of_exp(vars, a).scalar()).collect();
     let divides = || match (op, args) {
         (Op::IDiv | Op::IMod, [_, Exp::Lit(c)]) => c.as_integer() != Some(0),
@@ -170,7 +173,7 @@ fn product(cx: &mut Context, op: Op, args: Vec<Exp>, site: Site) -> Rewrite {
         (Op::Sub, [Exp::Guard(p, a), Exp::Guard(q, b)]) if p == q => return Ok(guard((**p).clone(), sub((**a).clone(), (**b).clone()))),
         _ => return Err(Exp::Op(op, args, site)),
     }
-    let float = args.iter().all(|a| matches!(type_of_exp(cx.vars, a), Type::Scalar(s) if s.is_float()));
+    let float = args.iter().all(|a| scalar_of(cx.vars, a).is_some_and(Scalar::is_float));
     if !float {
         return Err(Exp::Op(op, args, site));
     }

@@ -45,11 +45,7 @@ fn find_uses(exp: &Exp, depth: usize, bound_at: &mut FxHashMap<Var, usize>, uses
         u.computed_keys += computed as usize;
         u.in_size |= in_size;
     };
-    exp.for_each_size(&mut |s| {
-        let mut vars = vec![];
-        s.variables(&mut vars);
-        vars.into_iter().for_each(|v| note(v, true, false, true, bound_at));
-    });
+    exp.for_each_size(&mut |s| s.for_each_variable(&mut |v| note(v, true, false, true, bound_at)));
     match exp {
         Exp::Var(v) => note(*v, true, false, false, bound_at),
         Exp::Index(array, keys, _) => {
