@@ -28,6 +28,9 @@ pub struct Facts {
 #[derive(Clone, Debug, Default)]
 pub struct Proofs(Rc<RefCell<FxHashMap<(u128, Size), bool>>>);
 
+/// The variables that were looked at in a proof, and whether they are known not to be negative.
+type Signs = RefCell<FxHashMap<Var, bool>>;
+
 /// How many steps a proof may try in all, and how long one chain of cancellations may be.
 const EFFORT: usize = 400;
 const DEPTH: usize = 7;
@@ -224,9 +227,10 @@ impl Facts {
     }
 
     fn prove_explained(&self, goal: &Size) -> bool {
+        let signs = Signs::default();
         // Short proofs first: a long search must not miss them.
         for depth in [1, 2, DEPTH] {
-            if self.search(goal, depth, &mut { EFFORT }) {
+            if self.search(goal, depth, &mut { EFFORT }, &signs) {
                 return true;
             }
         }
@@ -239,7 +243,7 @@ impl Facts {
 
     /// Replaces variables by their lower bounds plus new variables, until no coefficient is negative.
     fn search_by_slack(&self, goal: &Size, depth: u32, effort: &mut usize) -> bool {
-        if self.worst_term(goal).is_none() {
+        if self.worst_term(goal, &Signs::default()).is_none() {
             return true;
         }
         let mut vars = vec![];
@@ -265,8 +269,8 @@ impl Facts {
                 let mut known: Vec<Size> = self.known.iter().map(put).filter(|f| f.as_constant().is_none()).collect();
                 known.push(Size::var(slack));
                 // What holds anyway says nothing new, but for the signs of variables.
-                let all = Facts { known, ..Facts::default() };
-                let known = all.known.iter().filter(|f| f.as_var().is_some() || all.worst_term(f).is_some()).cloned().collect();
+                let (all, signs) = (Facts { known, ..Facts::default() }, Signs::default());
+                let known = all.known.iter().filter(|f| f.as_var().is_some() || all.worst_term(f, &signs).is_some()).cloned().collect();
                 let next = Facts { known, ..Facts::default() };
                 if next.search_by_slack(&put(goal), depth + 1, effort) {
                     return true;
@@ -276,8 +280,8 @@ impl Facts {
         false
     }
 
-    fn search(&self, goal: &Size, depth: usize, effort: &mut usize) -> bool {
-        let Some((bad, coefficient)) = self.worst_term(goal) else { return true };
+    fn search(&self, goal: &Size, depth: usize, effort: &mut usize, signs: &Signs) -> bool {
+        let Some((bad, coefficient)) = self.worst_term(goal, signs) else { return true };
         if depth == 0 || (bad.is_empty() && goal.as_constant().is_some()) {
             return false;
         }
@@ -295,7 +299,7 @@ impl Facts {
                         continue;
                     }
                     let Some(rest) = quotient(target, part) else { continue };
-                    if !rest.iter().all(|a| self.atom_nonneg(a)) {
+                    if !rest.iter().all(|a| self.atom_nonneg(a, signs)) {
                         continue;
                     }
                     if *effort == 0 {
@@ -309,7 +313,7 @@ impl Facts {
                         continue;
                     }
                     let next = goal.scale(c).sub(&multiple.scale(k));
-                    if self.search(&next, depth - 1, effort) {
+                    if self.search(&next, depth - 1, effort, signs) {
                         return true;
                     }
                 }
@@ -319,36 +323,42 @@ impl Facts {
     }
 
     /// A term that can be negative: of unknown sign first, then negative ones, a negative constant last.
-    fn worst_term<'g>(&self, goal: &'g Size) -> Option<(&'g Monomial, i64)> {
-        let unknown = goal.terms().find(|(m, _)| !m.iter().all(|a| self.atom_nonneg(a)) && !is_square(m));
+    fn worst_term<'g>(&self, goal: &'g Size, signs: &Signs) -> Option<(&'g Monomial, i64)> {
+        let unknown = goal.terms().find(|(m, _)| !m.iter().all(|a| self.atom_nonneg(a, signs)) && !is_square(m));
         let negative = goal.terms().filter(|(m, _)| !m.is_empty()).find(|(_, c)| *c < 0);
         let constant = goal.terms().find(|(m, c)| m.is_empty() && *c < 0);
         unknown.or(negative).or(constant)
     }
 
-    fn atom_nonneg(&self, atom: &Atom) -> bool {
-        if self.atom_known(atom) {
-            return true;
-        }
+    fn atom_nonneg(&self, atom: &Atom, signs: &Signs) -> bool {
+        let size_nonneg = |s: &Size| s.terms().all(|(m, c)| c >= 0 && m.iter().all(|x| self.atom_nonneg(x, signs)));
         match atom {
-            Atom::Var(v) => self.known.iter().any(|f| {
-                // `v - rest >= 0` where every term of rest is made of atoms known not to be negative
-                let mut alone = false;
-                f.terms().all(|(m, c)| {
-                    if **m == [Atom::Var(*v)] {
-                        alone = c == 1;
-                        return alone;
-                    }
-                    c <= 0 && m.iter().all(|a| !a.mentions(*v) && self.atom_known(a))
-                }) && alone
-            }),
-            Atom::Div(a, b) => {
-                b.as_constant().is_some_and(|b| b > 0) && a.terms().all(|(m, c)| c >= 0 && m.iter().all(|x| self.atom_nonneg(x)))
+            Atom::Var(v) => {
+                let known = signs.borrow().get(v).copied();
+                known.unwrap_or_else(|| {
+                    let found = self.atom_known(atom) || self.var_nonneg(*v);
+                    signs.borrow_mut().insert(*v, found);
+                    found
+                })
             }
-            Atom::Mod(_, b) => b.as_constant().is_some_and(|b| b > 0),
-            Atom::Min(a, b) => [a, b].iter().all(|s| s.terms().all(|(m, c)| c >= 0 && m.iter().all(|x| self.atom_nonneg(x)))),
-            Atom::Max(a, b) => [a, b].iter().any(|s| s.terms().all(|(m, c)| c >= 0 && m.iter().all(|x| self.atom_nonneg(x)))),
+            Atom::Div(a, b) => self.atom_known(atom) || (b.as_constant().is_some_and(|b| b > 0) && size_nonneg(a)),
+            Atom::Mod(_, b) => self.atom_known(atom) || b.as_constant().is_some_and(|b| b > 0),
+            Atom::Min(a, b) => self.atom_known(atom) || (size_nonneg(a) && size_nonneg(b)),
+            Atom::Max(a, b) => self.atom_known(atom) || size_nonneg(a) || size_nonneg(b),
         }
+    }
+    /// Whether it is a fact that `v - rest >= 0`, where every term of rest is made of atoms known not to be negative.
+    fn var_nonneg(&self, v: Var) -> bool {
+        self.known.iter().any(|f| {
+            let mut alone = false;
+            f.terms().all(|(m, c)| {
+                if **m == [Atom::Var(v)] {
+                    alone = c == 1;
+                    return alone;
+                }
+                c <= 0 && m.iter().all(|a| !a.mentions(v) && self.atom_known(a))
+            }) && alone
+        })
     }
     /// Whether it is a fact that the atom, less a number that is not negative, is at least zero.
     fn atom_known(&self, atom: &Atom) -> bool {
@@ -409,7 +419,7 @@ impl Facts {
     fn is_positive(&self, size: &Size) -> bool {
         match size.as_constant() {
             Some(c) => c > 0,
-            None => self.search(&size.sub(&Size::constant(1)), 2, &mut { EFFORT }),
+            None => self.search(&size.sub(&Size::constant(1)), 2, &mut { EFFORT }, &Signs::default()),
         }
     }
 }

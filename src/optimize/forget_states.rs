@@ -20,7 +20,7 @@ use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
 
 pub fn forget_states(cx: &mut Context, exp: Exp) -> Exp {
-    rewrite_everywhere(cx, exp, &rule)
+    rewrite_everywhere(cx, exp, "forget_states", &rule)
 }
 
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
