@@ -7,7 +7,7 @@ OBJECTIVE = ["add"]
 DERIVATIVE = ["add", "--derivative", "jacobian", "--wrt", "x"]
 SIZES = {"n256": 256, "n1024": 1024, "n4096": 4096}
 INSTANCES = list(SIZES)
-QUICK = ["n256", "n1024"]
+QUICK = ["n1024"]
 
 
 def inputs(instance, folder):

@@ -8,7 +8,7 @@ OBJECTIVE = ["project"]
 DERIVATIVE = ["project", "--derivative", "jacobian", "--wrt", "cam"]
 SIZES = {"n1e3": 10**3, "n1e5": 10**5, "n1e6": 10**6}
 INSTANCES = list(SIZES)
-QUICK = ["n1e3", "n1e5"]
+QUICK = ["n1e5"]
 
 
 def inputs(instance, folder):

@@ -7,7 +7,7 @@ OBJECTIVE = ["matmul"]
 DERIVATIVE = ["matmul", "--derivative", "grad"]
 SIZES = {"n64": 64, "n256": 256, "n512": 512, "n1024": 1024}
 INSTANCES = list(SIZES)
-QUICK = ["n64", "n256"]
+QUICK = ["n256"]
 
 
 def inputs(instance, folder):

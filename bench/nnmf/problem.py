@@ -7,7 +7,7 @@ OBJECTIVE = ["loss"]
 DERIVATIVE = ["loss", "--derivative", "grad", "--wrt", "W,H"]
 SIZES = {"n100_k10": (100, 10), "n500_k20": (500, 20), "n1000_k50": (1000, 50)}
 INSTANCES = list(SIZES)
-QUICK = ["n100_k10", "n500_k20"]
+QUICK = ["n500_k20"]
 
 
 def inputs(instance, folder):
