@@ -29,8 +29,9 @@ void objective(const int64_t *n, const void *const *in, void *const *out)
         for (int64_t o = 0; o < n[K]; o++)
             for (int64_t i = 0; i < height; i++) {
                 row_of(n, x, filter + o * window, bias[o], i, row);
-#pragma omp simd reduction(+ : total)
-                for (int64_t j = 0; j < width; j++) total += row[j] > 0.0 ? row[j] * row[j] : 0.0;
+                double sum = 0.0;
+                for (int64_t j = 0; j < width; j++) sum += row[j] > 0.0 ? row[j] * row[j] : 0.0;
+                total += sum;
             }
         free(row);
     }
@@ -62,7 +63,6 @@ void derivative(const int64_t *n, const void *const *in, void *const *out)
                         double f = filter[o * window + at], inner = 0.0;
                         const double *restrict from = x + place;
                         double *restrict back = dx + place;
-#pragma omp simd reduction(+ : inner)
                         for (int64_t j = 0; j < width; j++) {
                             inner += row[j] * from[j];
                             back[j] += f * row[j];

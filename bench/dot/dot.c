@@ -4,7 +4,7 @@ void objective(const int64_t *n, const void *const *in, void *const *out)
 {
     const double *restrict x = in[0], *restrict y = in[1];
     double total = 0.0;
-#pragma omp parallel for simd reduction(+ : total) if (n[0] > 100000)
+#pragma omp parallel for reduction(+ : total) if (n[0] > 100000)
     for (int64_t i = 0; i < n[0]; i++) total += x[i] * y[i];
     *(double *)out[0] = total;
 }

@@ -8,7 +8,6 @@ static double logsumexp(const double *x, int64_t n, double *most)
 {
     double m = x[0], total = 0.0;
     for (int64_t k = 1; k < n; k++) m = x[k] > m ? x[k] : m;
-#pragma omp simd reduction(+ : total)
     for (int64_t k = 0; k < n; k++) total += exp(x[k] - m);
     *most = m;
     return m + log(total);
@@ -150,7 +149,6 @@ void derivative(const int64_t *sizes, const void *const *in, void *const *out)
                     double to = 0.0;
                     for (int64_t a = b; a < d; a++) {
                         double total = 0.0, sum = 0.0;
-#pragma omp simd reduction(+ : total, sum)
                         for (int p = 0; p < BLOCK; p++) {
                             total += q[a][p] * z[b][p];
                             sum += q[a][p];

@@ -44,7 +44,9 @@ void objective(const int64_t *m, const void *const *in, void *const *out)
 #pragma omp parallel for reduction(+ : total)
     for (int64_t i = 0; i < n; i++) {
         const double *p = P + i * d, *c = C + nearest(d, k, groups, p) * d;
-        for (int64_t a = 0; a < d; a++) total += (p[a] - c[a]) * (p[a] - c[a]);
+        double far = 0.0;
+        for (int64_t a = 0; a < d; a++) far += (p[a] - c[a]) * (p[a] - c[a]);
+        total += far;
     }
     free(groups);
     *(double *)out[0] = total;

@@ -40,7 +40,6 @@ static double forward(int64_t l, int64_t c, int64_t b, const void *const *in, do
         }
         const double *last = h + (l - 1) * b, *next = seq + (t + 1) * b;
         double sum = 2.0, dot = 0.0, weight = 0.0;
-#pragma omp simd reduction(+ : sum, dot, weight)
         for (int64_t j = 0; j < b; j++) {
             double yj = last[j] * extra[b + j] + extra[2 * b + j], e = exp(yj);
             if (ys) ys[t * b + j] = e;

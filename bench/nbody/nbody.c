@@ -17,7 +17,6 @@ void objective(const int64_t *m, const void *const *in, void *const *out)
 #pragma omp parallel for reduction(+ : total) schedule(dynamic, 32)
     for (int64_t i = 0; i < n; i++) {
         double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
         for (int64_t j = 0; j < i; j++) {
             double dx = x[i] - x[j], dy = x[n + i] - x[n + j], dz = x[2 * n + i] - x[2 * n + j];
             sum += mass[j] / sqrt(0.01 + dx * dx + dy * dy + dz * dz);
@@ -36,7 +35,6 @@ void derivative(const int64_t *m, const void *const *in, void *const *out)
 #pragma omp parallel for reduction(+ : total)
     for (int64_t i = 0; i < n; i++) {
         double sum = 0.0, fx = 0.0, fy = 0.0, fz = 0.0;
-#pragma omp simd reduction(+ : sum, fx, fy, fz)
         for (int64_t j = 0; j < n; j++) {
             double dx = x[i] - x[j], dy = x[n + i] - x[n + j], dz = x[2 * n + i] - x[2 * n + j];
             double r2 = 0.01 + dx * dx + dy * dy + dz * dz, inverse = 1.0 / sqrt(r2), pull = mass[j] * inverse * inverse * inverse;

@@ -19,8 +19,9 @@ void objective(const int64_t *sizes, const void *const *in, void *const *out)
 #pragma omp for
         for (int64_t i = 0; i < n; i++) {
             product(k, m, W + i * k, H, row);
-#pragma omp simd reduction(+ : total)
-            for (int64_t j = 0; j < m; j++) total += log(row[j]) + A[i * m + j] / row[j];
+            double sum = 0.0;
+            for (int64_t j = 0; j < m; j++) sum += log(row[j]) + A[i * m + j] / row[j];
+            total += sum;
         }
         free(row);
     }
@@ -46,7 +47,6 @@ void derivative(const int64_t *sizes, const void *const *in, void *const *out)
             }
             for (int64_t l = 0; l < k; l++) {
                 double total = 0.0;
-#pragma omp simd reduction(+ : total)
                 for (int64_t j = 0; j < m; j++) {
                     total += row[j] * H[l * m + j];
                     dH[l * m + j] += w[l] * row[j];

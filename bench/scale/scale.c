@@ -4,7 +4,7 @@ void objective(const int64_t *n, const void *const *in, void *const *out)
 {
     const double *restrict x = in[0];
     double s = *(const double *)in[1], *restrict z = out[0];
-#pragma omp parallel for simd if (n[0] > 100000)
+#pragma omp parallel for if (n[0] > 100000)
     for (int64_t i = 0; i < n[0]; i++) z[i] = x[i] * s;
 }
 

@@ -22,7 +22,6 @@ static double block(const int64_t *m, const void *const *in, const double *Wt, i
             for (int64_t k = 0; k < c; k++) s[k] += x[j] * Wt[j * c + k];
         double top = s[0], sum = 0.0, own = s[class[first + i]];
         for (int64_t k = 1; k < c; k++) top = s[k] > top ? s[k] : top;
-#pragma omp simd reduction(+ : sum)
         for (int64_t k = 0; k < c; k++) {
             s[k] = exp(s[k] - top);
             sum += s[k];

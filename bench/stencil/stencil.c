@@ -17,7 +17,6 @@ static void spread(int64_t n, int64_t m, double rate, const double *restrict u, 
 static double misfit(int64_t size, const double *restrict u, const double *restrict seen)
 {
     double total = 0.0;
-#pragma omp simd reduction(+ : total)
     for (int64_t k = 0; k < size; k++) total += (u[k] - seen[k]) * (u[k] - seen[k]);
     return total;
 }
@@ -54,7 +53,6 @@ void derivative(const int64_t *s, const void *const *in, void *const *out)
             const double *v = u + i * m, *g = du + i * m;
             double *w = inner + i * m;
             w[0] = w[m - 1] = 0.0;
-#pragma omp simd reduction(+ : by_rate)
             for (int64_t j = 1; j < m - 1; j++) {
                 w[j] = rate * g[j];
                 by_rate += g[j] * (v[j - m] + v[j + m] + v[j - 1] + v[j + 1] - 4.0 * v[j]);

@@ -8,9 +8,10 @@ void objective(const int64_t *n, const void *const *in, void *const *out)
     double total = 0.0;
 #pragma omp parallel for reduction(+ : total) schedule(static, 16)
     for (int64_t i = 0; i < n[0]; i++) {
-        const double *row = L + start(n, i);
-#pragma omp simd reduction(+ : total)
-        for (int64_t j = 0; j <= i; j++) total += row[j] * x[j];
+        const double *restrict row = L + start(n, i);
+        double sum = 0.0;
+        for (int64_t j = 0; j <= i; j++) sum += row[j] * x[j];
+        total += sum;
     }
     *(double *)out[0] = total;
 }
@@ -22,8 +23,8 @@ void derivative(const int64_t *n, const void *const *in, void *const *out)
     memset(dx, 0, n[0] * sizeof *dx);
 #pragma omp parallel for reduction(+ : dx[: n[0]]) schedule(static, 16)
     for (int64_t i = 0; i < n[0]; i++) {
-        const double *row = L + start(n, i);
-        double *to = dL + start(n, i);
+        const double *restrict row = L + start(n, i);
+        double *restrict to = dL + start(n, i);
         for (int64_t j = 0; j <= i; j++) {
             to[j] = x[j];
             dx[j] += row[j];
