@@ -8,8 +8,10 @@
 use crate::cost::cost;
 use crate::differentiate::saving::Saving;
 use crate::differentiate::{differentiate, partials};
+use crate::ir::build::exp_size;
 use crate::ir::facts::{Facts, Proofs};
 use crate::ir::fingerprint::fingerprint;
+use crate::ir::traverse::{Substitution, copy, substitute};
 use crate::ir::*;
 use crate::optimize::dissolve_singletons::dissolve_singletons;
 use crate::optimize::forget_states::forget_states;
@@ -23,6 +25,7 @@ use crate::optimize::simplify::simplify;
 use crate::optimize::solve_predicates::solve_predicates;
 use crate::optimize::split_sums::split_sums;
 use crate::optimize::store_or_recompute::store_or_recompute;
+use crate::optimize::unroll::unroll;
 use crate::optimize::{Context, Settled};
 use crate::sparse;
 use rustc_hash::FxHashSet;
@@ -51,7 +54,7 @@ const FINISH: &[(&str, Pass)] = &[
 ];
 
 /// Last of all, since simplification takes such loops apart.
-const LAST: &[(&str, Pass)] = &[("fuse_siblings", fuse_siblings)];
+const LAST: &[(&str, Pass)] = &[("fuse_siblings", fuse_siblings), ("unroll", unroll)];
 
 /// The names for `--after`, in the order of their last run.
 pub fn pass_names() -> Vec<&'static str> {
@@ -132,6 +135,8 @@ struct Compiler {
     /// The modes that were chosen for the entries of Jacobians.
     modes: Vec<(Entries, Mode)>,
     without: Without,
+    /// Whether there are matrices whose number of entries is a formula.
+    counted: bool,
 }
 
 impl Compiler {
@@ -145,6 +150,7 @@ impl Compiler {
             saving,
             modes: vec![],
             without: Without::default(),
+            counted: false,
         }
     }
 
@@ -170,6 +176,7 @@ impl Compiler {
             return;
         }
         inline(&mut self.program, id);
+        self.write_sizes(id);
         observe("inline", &self.program);
         if until == Some("inline") || self.settle_observed(id, until, observe) {
             return;
@@ -188,7 +195,37 @@ impl Compiler {
         for (name, pass) in LAST {
             self.run(id, name, *pass);
             observe(name, &self.program);
+            if until == Some(name) {
+                return;
+            }
         }
+    }
+
+    /// Sizes that no caller gives are written as formulas, where they are: what has such a size can be built in place.
+    fn write_sizes(&mut self, id: FunctionId) {
+        let Some(hidden) = self.program.function(id).hidden.filter(|_| self.counted) else { return };
+        self.define(hidden.sizes);
+        let (sizes, function) = (self.program.function(hidden.sizes).clone(), self.program.function(id).clone());
+        let visible: Vec<Var> = function.visible().map(|(_, v)| v).collect();
+        let mut names = Substitution::default();
+        let (old, new) = (sizes.sizes.iter().chain(&sizes.params), function.sizes.iter().chain(&visible));
+        old.zip(new).for_each(|(old, new)| {
+            names.insert(*old, Exp::Var(*new));
+        });
+        let Body::Exp(value) = &sizes.body else { return };
+        let value = copy(&mut self.program.vars, value, &names);
+        let values = match value {
+            Exp::Tuple(values) => values,
+            value => vec![value],
+        };
+        let given = &function.params[hidden.at..hidden.at + hidden.count];
+        let known: Substitution = given.iter().copied().zip(values).filter(|(_, value)| exp_size(value).is_some()).collect();
+        let Body::Exp(body) = function.body else { return };
+        let body = substitute(&mut self.program.vars, body, &known);
+        let written = |ty: &Type| ty.map_sizes(&mut |s| s.substitute(&|v| known.get(&v).and_then(exp_size)));
+        let signature = function.signature.map(|s| Box::new(Signature { result: written(&s.result), ..*s }));
+        let result = written(&function.result);
+        self.program.functions[id.0 as usize] = Function { body: Body::Exp(body), result, signature, ..self.program.function(id).clone() };
     }
 
     /// Settles a function. Asked to stop after one of the passes, it does so after the pass's first run (the last of the
@@ -241,7 +278,12 @@ impl Compiler {
             }
             Body::Entries(_) => {
                 let mode = self.cheaper_mode(id);
-                sparse::define(&mut self.program, id, mode);
+                self.counted |= sparse::define(&mut self.program, id, mode).counted;
+                // Entries that are sorted are sorted by functions of the library.
+                for callee in callees(&self.program, id) {
+                    self.define(callee);
+                }
+                inline_for_derivatives(&mut self.program, id);
             }
             Body::Exp(_) => inline_for_derivatives(&mut self.program, id),
         }
@@ -256,9 +298,8 @@ impl Compiler {
             (Some(_), None) => return Mode::Jvp,
             (None, _) => return Mode::Vjp,
         }
-        let same = |e: &Entries| {
-            Entries { part: EntriesPart::Entries, ..e.clone() } == Entries { part: EntriesPart::Entries, ..(*entries).clone() }
-        };
+        let alike = |e: &Entries| Entries { part: EntriesPart::Entries, library: vec![], ..e.clone() };
+        let same = |e: &Entries| alike(e) == alike(&entries);
         if let Some((_, mode)) = self.modes.iter().find(|(e, _)| same(e)) {
             return *mode;
         }
@@ -295,14 +336,17 @@ impl Compiler {
     fn entries_in(&self, id: FunctionId, entries: &Entries, mode: Mode) -> (Program, FunctionId, sparse::Structure) {
         let mut program = self.program.clone();
         let mut function = program.function(id).clone();
-        if entries.part == EntriesPart::Count {
-            let matrices = match &function.result {
-                Type::Tuple(parts) => parts.len(),
-                Type::Scalar(_) | Type::Array(..) => 1,
-            };
-            function.params.extend((0..matrices).map(|_| program.vars.fresh("entries", Type::I64)));
-        }
-        function.body = Body::Entries(Box::new(Entries { part: EntriesPart::Entries, ..entries.clone() }));
+        let own = program.function(entries.of).params.len();
+        let extra = function.params.len() - own;
+        let matrices = match (entries.part, &function.result) {
+            (EntriesPart::Count, Type::Tuple(parts)) => parts.len(),
+            (EntriesPart::Count, Type::Scalar(_) | Type::Array(..)) => 1,
+            (EntriesPart::Entries | EntriesPart::Stored, _) => extra,
+            (EntriesPart::Rows, _) => extra / 2,
+        };
+        function.params.truncate(own);
+        function.params.extend((0..matrices).map(|_| program.vars.fresh("entries", Type::I64)));
+        function.body = Body::Entries(Box::new(Entries { part: EntriesPart::Entries, library: vec![], ..entries.clone() }));
         program.functions.push(function);
         let own = FunctionId(program.functions.len() as u32 - 1);
         let structure = sparse::define(&mut program, own, mode);

@@ -1,11 +1,13 @@
 //! Jacobians and Hessians as sparse matrices: `jacobian(f, format = csr)`.
 //!
-//! Two functions of the entries are left to `sparse` to define, once the derivative is known: how many there are, and
-//! their rows, columns and values. The others are made of these:
+//! Functions of the entries are left to `sparse` to define, once the derivative is known: how many there are, and their
+//! rows, columns and values; how many places their compressed rows have, and these. The others are made of these:
 //!
 //! ```text
 //! format = count:   count_f(x) -> i64
 //! format = entries: entries_f(x, e: i64) -> ([e]i64, [e]i64, [e]f64)
+//! format = stored:  stored_f(x, e: i64) -> i64
+//! format = rows:    rows_f(x, e: i64, u: i64) -> ([m + 1]i64, [u]i64, [u]f64)
 //! format = coo:     {shape: [2]i64, row: [?e]i64, col: [e]i64, data: [e]f64}, the entries with what they are entries of
 //! format = csr:     {shape: [2]i64, indptr: [m + 1]i64, indices: [?u]i64, data: [u]f64}, sorted, those at one place added
 //! ```
@@ -16,7 +18,7 @@
 
 use super::derive::{DerivativeKind, Deriving, Header, leaf_scalars, leaves, sorted};
 use crate::diagnostic::Diagnostic;
-use crate::ir::build::{i64, index, lets, singleton, size_exp, sum, tuple, tuple_type, type_of};
+use crate::ir::build::{lets, size_exp, tuple, tuple_type, type_of};
 use crate::ir::{Body, Entries, EntriesPart, Exp, FunctionId, Hidden, Mode, Scalar, Site, Size, Triangle, Type, Var};
 use crate::library;
 use crate::types::Parts;
@@ -27,10 +29,12 @@ pub enum Format {
     Csr,
     Count,
     Entries,
+    Stored,
+    Rows,
 }
 
 impl Format {
-    pub const ALL: [Format; 4] = [Format::Coo, Format::Csr, Format::Count, Format::Entries];
+    pub const ALL: [Format; 6] = [Format::Coo, Format::Csr, Format::Count, Format::Entries, Format::Stored, Format::Rows];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -38,6 +42,8 @@ impl Format {
             Format::Csr => "csr",
             Format::Count => "count",
             Format::Entries => "entries",
+            Format::Stored => "stored",
+            Format::Rows => "rows",
         }
     }
 }
@@ -96,6 +102,8 @@ impl Deriving<'_> {
         let id = match storage.format {
             Format::Count => self.count(of, kind, wrt, storage),
             Format::Entries => self.entries(of, kind, wrt, storage),
+            Format::Stored => self.stored(of, kind, wrt, storage),
+            Format::Rows => self.rows(of, kind, wrt, storage),
             Format::Coo => self.coo(of, kind, wrt, storage, name),
             Format::Csr => self.csr(of, kind, wrt, storage, name),
         };
@@ -124,7 +132,11 @@ impl Deriving<'_> {
         let sorted = sorted(wrt);
         let forward = (kind != DerivativeKind::JacRev).then(|| self.derived(of, Mode::Jvp, &sorted));
         let reverse = matches!(kind, DerivativeKind::Jacobian | DerivativeKind::JacRev).then(|| self.derived(of, Mode::Vjp, &sorted));
-        Entries { part, of, wrt: wrt.to_vec(), forward, reverse, stack: storage.stack, triangle: storage.triangle }
+        let library = match part {
+            EntriesPart::Count | EntriesPart::Entries => vec![],
+            EntriesPart::Stored | EntriesPart::Rows => self.from_library().to_vec(),
+        };
+        Entries { part, of, wrt: wrt.to_vec(), forward, reverse, stack: storage.stack, triangle: storage.triangle, library }
     }
 
     /// A function with this body, if there is one.
@@ -162,6 +174,35 @@ impl Deriving<'_> {
         self.add(name, header.sizes, header.params, tuple_type(types), body, of)
     }
 
+    fn stored(&mut self, of: FunctionId, kind: DerivativeKind, wrt: &[usize], storage: Storage) -> FunctionId {
+        let entries = self.body_of_entries(of, kind, wrt, storage, EntriesPart::Stored);
+        let body = Body::Entries(Box::new(entries));
+        if let Some(id) = self.existing(&body) {
+            return id;
+        }
+        let mut header = self.header(of);
+        let matrices = self.matrices(of, &header, wrt, storage.stack).len();
+        header.params.extend((0..matrices).map(|_| self.program.vars.fresh("entries", Type::I64)));
+        let name = self.name("stored", of, wrt);
+        self.add(name, header.sizes, header.params, tuple_type(vec![Type::I64; matrices]), body, of)
+    }
+
+    fn rows(&mut self, of: FunctionId, kind: DerivativeKind, wrt: &[usize], storage: Storage) -> FunctionId {
+        let entries = self.body_of_entries(of, kind, wrt, storage, EntriesPart::Rows);
+        let body = Body::Entries(Box::new(entries));
+        if let Some(id) = self.existing(&body) {
+            return id;
+        }
+        let mut header = self.header(of);
+        let matrices = self.matrices(of, &header, wrt, storage.stack);
+        let counts: Vec<Var> = matrices.iter().map(|_| self.program.vars.fresh("entries", Type::I64)).collect();
+        let stored: Vec<Var> = matrices.iter().map(|_| self.program.vars.fresh("stored", Type::I64)).collect();
+        header.params.extend(counts.iter().chain(&stored));
+        let types = matrices.iter().zip(&stored).map(|(m, stored)| rows_type(m, *stored)).collect();
+        let name = self.name("rows", of, wrt);
+        self.add(name, header.sizes, header.params, tuple_type(types), body, of)
+    }
+
     /// The entries of all matrices, as variables bound by `bindings`.
     #[allow(clippy::too_many_arguments)]
     fn entries_of(
@@ -177,19 +218,22 @@ impl Deriving<'_> {
     ) -> Vec<[Var; 3]> {
         let entries = self.entries(of, kind, wrt, storage);
         let call = Exp::Call(entries, args.into_iter().chain(counts.iter().map(|v| Exp::Var(*v))).collect(), Site::default());
+        let types = matrices.iter().zip(counts).map(|(m, count)| entries_type(*count, m.scalar)).collect();
+        self.named_parts(call, types, ["row", "col", "data"], bindings)
+    }
+
+    /// The three arrays of each matrix that a call gives, as variables bound by `bindings`.
+    fn named_parts(&mut self, call: Exp, types: Vec<Type>, names: [&str; 3], bindings: &mut Vec<(Vec<Var>, Exp)>) -> Vec<[Var; 3]> {
         let mut parts = vec![];
-        let mut whole = vec![];
-        for (matrix, count) in matrices.iter().zip(counts) {
-            let ty = entries_type(*count, matrix.scalar);
-            let Type::Tuple(types) = &ty else { unreachable!("entries are three arrays") };
-            parts.push([0, 1, 2].map(|k| self.program.vars.fresh(["row", "col", "data"][k], types[k].clone())));
-            whole.push(ty);
+        for ty in &types {
+            let Type::Tuple(arrays) = ty else { unreachable!("a matrix is three arrays") };
+            parts.push([0, 1, 2].map(|k| self.program.vars.fresh(names[k], arrays[k].clone())));
         }
         if let [part] = parts.as_slice() {
             bindings.push((part.to_vec(), call));
             return parts;
         }
-        let matrices: Vec<Var> = whole.into_iter().map(|ty| self.program.vars.fresh("entries", ty)).collect();
+        let matrices: Vec<Var> = types.into_iter().map(|ty| self.program.vars.fresh("matrix", ty)).collect();
         bindings.push((matrices.clone(), call));
         bindings.extend(matrices.iter().zip(&parts).map(|(v, part)| (part.to_vec(), Exp::Var(*v))));
         parts
@@ -265,53 +309,29 @@ impl Deriving<'_> {
     }
 
     fn csr(&mut self, of: FunctionId, kind: DerivativeKind, wrt: &[usize], storage: Storage, name: String) -> FunctionId {
-        let [places, count, indices, indptr] = self.from_library();
         let counter = self.count(of, kind, wrt, storage);
-        let call = |id: FunctionId, args: Vec<Exp>| Exp::Call(id, args, Site::default());
-
-        // How many places there are is known when the entries are sorted.
-        let number = match &self.program.function(counter).result {
-            Type::Tuple(parts) => parts.len(),
-            Type::Scalar(_) | Type::Array(..) => 1,
-        };
+        let stored = self.stored(of, kind, wrt, storage);
+        let header = self.header(of);
+        let number = self.matrices(of, &header, wrt, storage.stack).len();
         let (own, mut bindings, hidden, counts) = self.sizes_header(of, counter, number);
-        let matrices = self.matrices(of, &own, wrt, storage.stack);
-        let args = own.args().into_iter().chain(hidden.iter().map(|v| Exp::Var(*v))).collect();
-        let parts = self.entries_of(of, kind, wrt, storage, args, &counts, &matrices, &mut bindings);
-        let mut sizes: Vec<Exp> = hidden.iter().chain(&counts).map(|v| Exp::Var(*v)).collect();
-        for (matrix, [row, col, _]) in matrices.iter().zip(parts) {
-            let place = call(places, vec![size_exp(&matrix.rows), size_exp(&matrix.columns), Exp::Var(row), Exp::Var(col)]);
-            let ty = type_of(self.program, &place);
-            let var = self.program.vars.fresh("place", ty);
-            bindings.push((vec![var], place));
-            sizes.push(call(count, vec![Exp::Var(var)]));
-        }
+        let args = own.args().into_iter().chain(hidden.iter().chain(&counts).map(|v| Exp::Var(*v))).collect();
+        let places: Vec<Var> = counts.iter().map(|_| self.program.vars.fresh("stored", Type::I64)).collect();
+        bindings.push((places.clone(), Exp::Call(stored, args, Site::default())));
+        let sizes = hidden.iter().chain(&counts).chain(&places).map(|v| Exp::Var(*v)).collect();
         let sizes = self.add_sizes(&format!("{name}_sizes"), own, bindings, sizes, of);
 
+        let rows = self.rows(of, kind, wrt, storage);
         let mut header = self.header(of);
         let matrices = self.matrices(of, &header, wrt, storage.stack);
-        let args = header.args();
         let counts: Vec<Var> = matrices.iter().map(|_| self.program.vars.fresh("entries", Type::I64)).collect();
         let stored: Vec<Var> = matrices.iter().map(|_| self.program.vars.fresh("stored", Type::I64)).collect();
+        let args = header.args().into_iter().chain(counts.iter().chain(&stored).map(|v| Exp::Var(*v))).collect();
+        let types = matrices.iter().zip(&stored).map(|(m, stored)| rows_type(m, *stored)).collect();
         let mut bindings = vec![];
-        let parts = self.entries_of(of, kind, wrt, storage, args, &counts, &matrices, &mut bindings);
+        let parts = self.named_parts(Exp::Call(rows, args, Site::default()), types, ["indptr", "indices", "data"], &mut bindings);
         let mut values = vec![];
-        for (k, (matrix, [row, col, data])) in matrices.iter().zip(parts).enumerate() {
-            let (m, n, u) = (size_exp(&matrix.rows), size_exp(&matrix.columns), Exp::Var(stored[k]));
-            let mut bound = |d: &mut Self, name: &str, e: Exp| {
-                let ty = type_of(d.program, &e);
-                let var = d.program.vars.fresh(name, ty);
-                bindings.push((vec![var], e));
-                var
-            };
-            let place = bound(self, "place", call(places, vec![m.clone(), n, Exp::Var(row), Exp::Var(col)]));
-            let indices = bound(self, "indices", call(indices, vec![u.clone(), Exp::Var(place), Exp::Var(col)]));
-            let indptr = bound(self, "indptr", call(indptr, vec![m, u, Exp::Var(place), Exp::Var(row)]));
-            let t = self.program.vars.fresh("t", Type::I64);
-            let at = |v: Var| index(v, vec![Exp::Var(t)], Site::default());
-            let entry = singleton(vec![(at(place), Size::var(stored[k]))], at(data), Site::default());
-            let added = bound(self, "data", sum(t, i64(0), Exp::Var(counts[k]), entry));
-            let fields = vec![shape(matrix), Exp::Var(indptr), Exp::Var(indices), Exp::Var(added)];
+        for (matrix, [indptr, indices, data]) in matrices.iter().zip(parts) {
+            let fields = vec![shape(matrix), Exp::Var(indptr), Exp::Var(indices), Exp::Var(data)];
             let types = fields.iter().map(|e| type_of(self.program, e)).collect();
             let names = ["shape", "indptr", "indices", "data"].map(String::from).to_vec();
             values.push((Exp::Tuple(fields), Type::Tuple(Parts::record(names, types))));
@@ -377,6 +397,12 @@ fn shape(matrix: &Matrix) -> Exp {
 fn entries_type(count: Var, scalar: Scalar) -> Type {
     let array = |s: Scalar| Type::Array(vec![Size::var(count)], s);
     Type::tuple(vec![array(Scalar::I64), array(Scalar::I64), array(scalar)])
+}
+
+fn rows_type(matrix: &Matrix, stored: Var) -> Type {
+    let array = |size: Size, s: Scalar| Type::Array(vec![size], s);
+    let starts = matrix.rows.add(&Size::constant(1));
+    Type::tuple(vec![array(starts, Scalar::I64), array(Size::var(stored), Scalar::I64), array(Size::var(stored), matrix.scalar)])
 }
 
 /// How many places an array of a shape has; an axis has none where its size is negative.

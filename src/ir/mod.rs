@@ -301,6 +301,9 @@ pub enum Body {
 /// * `EntriesPart::Count`: `count_f(params..) -> i64`, a tuple over the matrices if there are several
 /// * `EntriesPart::Entries`: `entries_f(params.., counts..) -> ([count]i64, [count]i64, [count]T)`, rows, columns and
 ///   values of each matrix
+/// * `EntriesPart::Stored`: `stored_f(params.., counts..) -> i64`, how many places the compressed rows of each matrix have
+/// * `EntriesPart::Rows`: `rows_f(params.., counts.., stored..) -> ([rows + 1]i64, [stored]i64, [stored]T)`, where each row
+///   begins, and columns and values of the places, of each matrix
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entries {
     pub part: EntriesPart,
@@ -312,12 +315,27 @@ pub struct Entries {
     /// One matrix of all results by all parameters; else one for each part of the result and each of the parameters.
     pub stack: bool,
     pub triangle: Option<Triangle>,
+    /// For `Stored` and `Rows` the library's functions for compressed rows.
+    pub library: Vec<FunctionId>,
+}
+
+impl Entries {
+    /// How many parameters there are behind those of the function, for so many matrices.
+    pub fn extra(&self, matrices: usize) -> usize {
+        match self.part {
+            EntriesPart::Count => 0,
+            EntriesPart::Entries | EntriesPart::Stored => matrices,
+            EntriesPart::Rows => 2 * matrices,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EntriesPart {
     Count,
     Entries,
+    Stored,
+    Rows,
 }
 
 /// The part of a square matrix on one side of its diagonal, which is in both.

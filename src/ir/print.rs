@@ -502,6 +502,8 @@ impl<'a> Printer<'a> {
             parts.push(text(match entries.part {
                 EntriesPart::Count => "format = count",
                 EntriesPart::Entries => "format = entries",
+                EntriesPart::Stored => "format = stored",
+                EntriesPart::Rows => "format = rows",
             }));
             if entries.stack {
                 parts.push(text("stack = true"));

@@ -79,8 +79,9 @@ impl Verifier<'_> {
         }
         let extra = match entries.part {
             EntriesPart::Count => 0,
-            EntriesPart::Entries if entries.stack => 1,
-            EntriesPart::Entries => f.params.len().saturating_sub(source.params.len()).max(1),
+            EntriesPart::Entries | EntriesPart::Stored | EntriesPart::Rows if entries.stack => entries.extra(1),
+            EntriesPart::Entries | EntriesPart::Stored => f.params.len().saturating_sub(source.params.len()).max(1),
+            EntriesPart::Rows => (f.params.len().saturating_sub(source.params.len()) / 2).max(1) * 2,
         };
         if f.params.len() != source.params.len() + extra {
             return Err(format!("it has {} parameters, but needs {} more than `{}`", f.params.len(), extra, source.name));

@@ -1,7 +1,8 @@
 //! `let x = value; body`: where the value of a variable lives.
 //!
 //! * A whole variable, a row, or a tuple of them is a view: nothing is moved.
-//! * A variable that `body` returns is built in the destination of `body` (`returned_place`).
+//! * A variable that `body` returns is built in the destination of `body` (`returned_place`), and so is one that it writes
+//!   out there (`pieces.rs`).
 //! * `let b = a + s` at the last use of `a`, where `a` has a buffer of its own, adds `s` into that buffer.
 //! * Otherwise the value gets a buffer, or locals for scalars.
 
@@ -113,7 +114,8 @@ impl Lowering<'_> {
     /// Where a variable's value is built: in the destination of what follows if that returns it, else in new memory.
     pub fn home(&mut self, var: Var, then: Then) -> Dest {
         let ty = self.vars.ty(var).clone();
-        let placed = then.body.zip(then.dest).and_then(|(body, dest)| returned_place(var, body, dest));
+        let next = then.body.zip(then.dest);
+        let placed = next.and_then(|(body, dest)| returned_place(var, body, dest).or_else(|| self.piece_place(var, body, dest)));
         match placed {
             Some(place) if !matches!(ty, Type::Scalar(_)) => place,
             _ => {

@@ -31,7 +31,7 @@ impl Lowering<'_> {
     }
 
     /// The loop over a range of places.
-    fn places(&mut self, range: &Range, (lo, hi): (Expr, Expr), dest: &Dest, f: &mut dyn FnMut(&mut Self, &Dest)) {
+    pub fn places(&mut self, range: &Range, (lo, hi): (Expr, Expr), dest: &Dest, f: &mut dyn FnMut(&mut Self, &Dest)) {
         let index = range.index;
         let local = self.kernel.fresh_local(self.vars.name(index), Scalar::I64);
         self.env.insert(index, Val::Scalar(Expr::Local(local)));

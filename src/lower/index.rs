@@ -4,6 +4,14 @@ use super::*;
 
 impl Lowering<'_> {
     pub fn read(&mut self, array: &Exp, keys: &[Exp], site: Site) -> Val {
+        // The indices of an axis, read at one place: a key that is checked.
+        if let (Exp::For(index, size, body), [key]) = (array, keys) {
+            if **body == Exp::Var(*index) {
+                let value = self.value(key);
+                let read = |index, size, site| Check::Read { index, size, site };
+                return Val::Scalar(self.checked_keys(keys, vec![value], std::slice::from_ref(size), site, read).remove(0));
+            }
+        }
         let whole = self.evaluate(array, "whole");
         let values: Vec<Expr> = keys.iter().map(|k| self.value(k)).collect();
         let axes: Vec<Size> = whole.first_shape().unwrap_or(&[]).to_vec();

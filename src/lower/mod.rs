@@ -29,6 +29,7 @@ mod index;
 mod iterate;
 mod marks;
 mod parallel;
+mod pieces;
 mod reduce;
 mod scalar;
 mod schedule;
@@ -73,6 +74,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
         computed: FxHashMap::default(),
         passed: FxHashSet::default(),
         placed: FxHashSet::default(),
+        pieces: FxHashSet::default(),
         block: vec![],
         chain: 0,
         chains: 0,
@@ -117,6 +119,8 @@ struct Lowering<'a> {
     passed: FxHashSet<Var>,
     /// Variables that were built where a step writes them (`in_place.rs`).
     placed: FxHashSet<Var>,
+    /// Arrays that were built in their places in a result (`pieces.rs`).
+    pieces: FxHashSet<Var>,
     /// The statements of the block being written.
     block: Vec<Stmt>,
     /// The chain of `let`s being lowered: bodies of `let`s continue it, everything else begins a new one.
@@ -238,7 +242,10 @@ impl<'a> Lowering<'a> {
                 }
             }
             Exp::Singleton(keys, value, site) => l.store_singleton(keys, value, *site, dest),
-            Exp::For(index, size, body) => l.generate(*index, size, dest, &mut |l, place| l.store(body, place)),
+            Exp::For(index, size, body) => match l.pieces_of(e).filter(|_| matches!(dest, Dest::Array(_))) {
+                Some(pieces) => l.store_pieces(*index, &pieces, dest),
+                None => l.generate(*index, size, dest, &mut |l, place| l.store(body, place)),
+            },
             Exp::Sum(range, body) => {
                 if let Dest::Scalar(target) = dest {
                     let total = l.value(e);

@@ -12,6 +12,7 @@ pub mod simplify;
 pub mod solve_predicates;
 pub mod split_sums;
 pub mod store_or_recompute;
+pub mod unroll;
 
 use crate::ir::facts::Facts;
 use crate::ir::fingerprint::fingerprint;

@@ -3,8 +3,9 @@
 //! In: `jvp_f` or `vjp_f`, settled. With a seed that is one at one place, the tangent of each result (the adjoint of each
 //! parameter) is a row or column of the Jacobian. What is not zero in it is read off the program (`support.rs`), so that
 //! it is a sum of streams of entries (`streams.rs`), each a nest of loops (`nest.rs`).
-//! Out: a function that counts the entries, and one that computes their rows, columns and values. No array of the
-//! matrix's size is made, and work is proportional to the number of entries.
+//! Out: a function that counts the entries, and one that computes their rows, columns and values; the same for compressed
+//! rows, by a formula where the rows are alike (`rows.rs`), else by sorting the entries. No array of the matrix's size is
+//! made, and work is proportional to the number of entries.
 //!
 //! A matrix has a row for each number of a result, and a column for each number of a parameter, both flattened.
 //! Which places are entries depends on sizes and integers alone. Entries at the same place are added up.
@@ -12,6 +13,7 @@
 mod nest;
 mod one_hot;
 mod project;
+mod rows;
 mod streams;
 mod support;
 
@@ -29,6 +31,9 @@ use support::Linear;
 /// Streams of one matrix, each with what is to be added to its rows and columns.
 struct Matrix {
     scalar: Scalar,
+    /// The shapes of the parts of the result that its rows are, and how many rows and columns there are.
+    parts: Vec<Vec<Size>>,
+    size: (Size, Size),
     streams: Vec<Placed>,
 }
 
@@ -36,6 +41,11 @@ struct Placed {
     nest: Nest,
     row: Exp,
     column: Exp,
+    /// The place in the part of the result and in the parameter, and which these are.
+    row_keys: Vec<Exp>,
+    column_keys: Vec<Exp>,
+    part: usize,
+    parameter: usize,
 }
 
 /// What the entries of a matrix are made of.
@@ -44,6 +54,8 @@ pub struct Structure {
     pub streams: usize,
     /// Whether what stands at each place of the array depends on a constant number of places of the seed.
     pub local: bool,
+    /// Whether sizes alone decide how many entries there are, and how many of compressed rows are stored if those are asked for.
+    pub counted: bool,
 }
 
 /// Defines a function of a matrix's entries in one mode, and says what they are made of. The derived function of the mode
@@ -54,17 +66,38 @@ pub fn define(program: &mut Program, id: FunctionId, mode: Mode) -> Structure {
     let function = program.function(id).clone();
     let facts = Facts::of_function(&function);
     let vars = &mut program.vars;
-    let body = match entries.part {
-        EntriesPart::Count => tuple(matrices.iter().map(|m| m.count(vars, &facts)).collect()),
-        EntriesPart::Entries => {
-            let counts = &function.params[function.params.len() - matrices.len()..];
-            let all: Vec<Exp> = matrices.iter().zip(counts).map(|(m, count)| m.entries(vars, &facts, *count)).collect();
-            tuple(all)
+    let original = function.params.len() - entries.extra(matrices.len());
+    let counts = function.params.get(original..).unwrap_or_default().iter().copied();
+    let mut counted = matrices.iter().all(|m| m.streams.iter().all(|s| s.nest.is_rectangular()));
+    let mut parts: Vec<Exp> = vec![];
+    match entries.part {
+        EntriesPart::Count => parts.extend(matrices.iter().map(|m| m.count(vars, &facts))),
+        EntriesPart::Entries => parts.extend(matrices.iter().zip(counts).map(|(m, count)| m.entries(vars, &facts, count))),
+        EntriesPart::Stored => {
+            for (m, count) in matrices.iter().zip(counts) {
+                let rows = m.rows(vars, &facts);
+                counted &= rows.is_some();
+                parts.push(match rows {
+                    Some(rows) => size_exp(&rows.stored()),
+                    None => m.sorted_count(vars, &facts, count, &entries.library),
+                });
+            }
         }
-    };
-    program.functions[id.0 as usize].body = Body::Exp(body);
+        EntriesPart::Rows => {
+            let stored = function.params[original + matrices.len()..].iter();
+            for ((m, count), stored) in matrices.iter().zip(counts).zip(stored) {
+                let rows = m.rows(vars, &facts);
+                counted &= rows.is_some();
+                parts.push(match rows {
+                    Some(rows) => rows.arrays(vars, &facts, *stored),
+                    None => m.sorted_rows(vars, &facts, count, *stored, &entries.library),
+                });
+            }
+        }
+    }
+    program.functions[id.0 as usize].body = Body::Exp(tuple(parts));
     let mut all = matrices.iter().flat_map(|m| &m.streams);
-    Structure { streams: matrices.iter().map(|m| m.streams.len()).sum(), local: all.all(|s| s.nest.local) }
+    Structure { streams: matrices.iter().map(|m| m.streams.len()).sum(), local: all.all(|s| s.nest.local), counted }
 }
 
 /// The matrices of a function of entries, in order: for each part of the result one for each part of the parameters.
@@ -135,9 +168,9 @@ fn matrices(program: &mut Program, id: FunctionId, entries: &Entries, mode: Mode
     let all_seeds: Vec<Var> = seeds.concat();
     let mut out: Vec<Matrix> = vec![];
     let mut row_offset = Size::default();
-    for row in &rows {
+    for (part, row) in rows.iter().enumerate() {
         let mut column_offset = Size::default();
-        for column in &columns {
+        for (parameter, column) in columns.iter().enumerate() {
             let (seed_side, array_side) = if mode == Mode::Jvp { (column, row) } else { (row, column) };
             let seed = seed_side.seed.expect("one side is the seed's");
             let zeros = all_seeds.iter().copied().filter(|v| *v != seed).collect();
@@ -150,8 +183,9 @@ fn matrices(program: &mut Program, id: FunctionId, entries: &Entries, mode: Mode
                 let (row_keys, column_keys) = if mode == Mode::Jvp { (&nest.keys, &nest.place) } else { (&nest.place, &nest.keys) };
                 let (row_start, column_start) =
                     if entries.stack { (row_offset.clone(), column_offset.clone()) } else { Default::default() };
-                let row = flat(row_keys, row.ty.shape(), &row_start);
-                let column = flat(column_keys, column.ty.shape(), &column_start);
+                let (row_keys, column_keys) = (row_keys.clone(), column_keys.clone());
+                let row = flat(&row_keys, row.ty.shape(), &row_start);
+                let column = flat(&column_keys, column.ty.shape(), &column_start);
                 if let Some(triangle) = entries.triangle {
                     let inside = match triangle {
                         Triangle::Lower => op2(Op::Le, column.clone(), row.clone()),
@@ -161,17 +195,26 @@ fn matrices(program: &mut Program, id: FunctionId, entries: &Entries, mode: Mode
                         continue;
                     }
                 }
-                placed.push(Placed { nest, row, column });
+                let part = if entries.stack { part } else { 0 };
+                placed.push(Placed { nest, row, column, row_keys, column_keys, part, parameter });
             }
             let scalar = column.ty.scalar().expect("a part is of numbers");
+            let size = (places(row.ty.shape(), &facts), places(column.ty.shape(), &facts));
             match out.last_mut().filter(|_| entries.stack) {
                 Some(matrix) => {
+                    if parameter == 0 {
+                        matrix.parts.push(row.ty.shape().to_vec());
+                        matrix.size.0 = matrix.size.0.add(&size.0);
+                    }
+                    if part == 0 {
+                        matrix.size.1 = matrix.size.1.add(&size.1);
+                    }
                     matrix.streams.append(&mut placed);
                     if scalar == Scalar::F64 {
                         matrix.scalar = scalar;
                     }
                 }
-                None => out.push(Matrix { scalar, streams: placed }),
+                None => out.push(Matrix { scalar, parts: vec![row.ty.shape().to_vec()], size, streams: placed }),
             }
             column_offset = column_offset.add(&places(column.ty.shape(), &facts));
         }
@@ -275,6 +318,40 @@ impl Matrix {
         lets(bindings, Exp::Tuple(arrays.to_vec()))
     }
 
+    /// The entries under names, and the place that each has in compressed rows.
+    fn sorted(&self, vars: &mut Vars, facts: &Facts, count: Var, library: &[FunctionId]) -> (Vec<(Vec<Var>, Exp)>, [Var; 4]) {
+        let entries = self.entries(vars, facts, count);
+        let array = |s: Scalar| Type::Array(vec![Size::var(count)], s);
+        let scalars = [Scalar::I64, Scalar::I64, self.scalar, Scalar::I64];
+        let mut k = 0;
+        let names = scalars.map(|s| {
+            k += 1;
+            vars.fresh(["row", "col", "data", "place"][k - 1], array(s))
+        });
+        let [row, col, data, place] = names;
+        let (m, n) = (size_exp(&self.size.0), size_exp(&self.size.1));
+        let places = Exp::Call(library[0], vec![m, n, Exp::Var(row), Exp::Var(col)], Site::default());
+        (vec![(vec![row, col, data], entries), (vec![place], places)], names)
+    }
+
+    fn sorted_count(&self, vars: &mut Vars, facts: &Facts, count: Var, library: &[FunctionId]) -> Exp {
+        let (bindings, [.., place]) = self.sorted(vars, facts, count, library);
+        lets(bindings, Exp::Call(library[1], vec![Exp::Var(place)], Site::default()))
+    }
+
+    fn sorted_rows(&self, vars: &mut Vars, facts: &Facts, count: Var, stored: Var, library: &[FunctionId]) -> Exp {
+        let (bindings, [row, col, data, place]) = self.sorted(vars, facts, count, library);
+        let call = |k: usize, args: Vec<Exp>| Exp::Call(library[k], args, Site::default());
+        let (m, u) = (size_exp(&self.size.0), Exp::Var(stored));
+        let indices = call(2, vec![u.clone(), Exp::Var(place), Exp::Var(col)]);
+        let indptr = call(3, vec![m, u, Exp::Var(place), Exp::Var(row)]);
+        let t = vars.fresh("t", Type::I64);
+        let at = |v: Var| index(v, vec![Exp::Var(t)], Site::default());
+        let entry = singleton(vec![(at(place), Size::var(stored))], at(data), Site::default());
+        let added = sum(t, i64(0), Exp::Var(count), entry);
+        lets(bindings, Exp::Tuple(vec![indptr, indices, added]))
+    }
+
     /// Streams whose loops run equally often are computed together.
     fn groups(&self) -> Vec<Vec<&Placed>> {
         let mut groups: Vec<Vec<&Placed>> = vec![];
@@ -294,7 +371,8 @@ impl Matrix {
         let mut items: Vec<Exp> = vec![];
         for stream in group {
             let (leaf, of) = stream.leaf(vars, self.scalar, k);
-            items.push(stream.nest.at(vars, &indices, leaf, of));
+            let here: Vec<Exp> = indices.iter().map(|i| Exp::Var(*i)).collect();
+            items.push(stream.nest.at(vars, &here, leaf, of));
         }
         let body = if items.len() == 1 { items.remove(0) } else { Exp::Array(items) };
         indices.into_iter().zip(trips).rev().fold(body, |body, (i, trip)| for_(i, trip.clone(), body))

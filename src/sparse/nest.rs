@@ -12,6 +12,7 @@ use super::one_hot::OneHot;
 use super::project::{project, select};
 use super::streams::{Frame, Stream};
 use super::support::{Linear, Term};
+use super::tidy;
 use crate::ir::build::*;
 use crate::ir::facts::Facts;
 use crate::ir::traverse::{Substitution, copy, substitute};
@@ -269,14 +270,23 @@ impl Nest {
         self.frames.iter().filter_map(trip).collect()
     }
 
-    /// Something computed in the loops of a rectangular nest, for the indices that count them from 0.
-    pub fn at(&self, vars: &mut Vars, indices: &[Var], leaf: Exp, of: Part) -> Exp {
+    /// Its loops, from the outside in.
+    pub fn loops(&self) -> impl Iterator<Item = &Range> {
+        self.frames.iter().filter_map(|f| match f {
+            Frame::Loop(range) => Some(range),
+            Frame::Let(..) | Frame::Guard(_) | Frame::When(_) => None,
+        })
+    }
+
+    /// Something computed in the loops of a rectangular nest, at indices that count them from 0.
+    pub fn at(&self, vars: &mut Vars, indices: &[Exp], leaf: Exp, of: Part) -> Exp {
         let mut indices = indices.iter().rev();
         let body = self.frames.iter().rev().fold(leaf, |e, frame| match frame {
             Frame::Loop(range) => {
                 let lo = exp_size(&range.lo).expect("a rectangular nest");
                 let i = indices.next().expect("an index for each loop");
-                substitute(vars, e, &Substitution::from_iter([(range.index, size_exp(&Size::var(*i).add(&lo)))]))
+                let place = tidy(add(i.clone(), size_exp(&lo)));
+                substitute(vars, e, &Substitution::from_iter([(range.index, place)]))
             }
             Frame::Let(names, value) => let_(names.clone(), value.clone(), e),
             Frame::When(p) if of == Part::Values => guard(p.clone(), e),
