@@ -19,12 +19,14 @@ use crate::optimize::fuse::fuse;
 use crate::optimize::fuse_siblings::fuse_siblings;
 use crate::optimize::hoist::hoist;
 use crate::optimize::inline::{callees, inline, inline_for_derivatives};
+use crate::optimize::merge_sums::merge_sums;
 use crate::optimize::normalize::normalize;
 use crate::optimize::share::share;
 use crate::optimize::simplify::simplify;
 use crate::optimize::solve_predicates::solve_predicates;
 use crate::optimize::split_sums::split_sums;
 use crate::optimize::store_or_recompute::store_or_recompute;
+use crate::optimize::take_out::take_out;
 use crate::optimize::unroll::unroll;
 use crate::optimize::{Context, Settled};
 use crate::sparse;
@@ -47,6 +49,7 @@ const SETTLE: &[(&str, Pass)] = &[
 /// its function, its inputs and outputs) holds before them.
 const FINISH: &[(&str, Pass)] = &[
     ("expand_partials", finish_derivatives),
+    ("take_out", take_out),
     ("store_or_recompute", store_or_recompute),
     ("hoist", hoist),
     ("share", share),
@@ -54,7 +57,7 @@ const FINISH: &[(&str, Pass)] = &[
 ];
 
 /// Last of all, since simplification takes such loops apart.
-const LAST: &[(&str, Pass)] = &[("fuse_siblings", fuse_siblings), ("unroll", unroll)];
+const LAST: &[(&str, Pass)] = &[("merge_sums", merge_sums), ("fuse_siblings", fuse_siblings), ("unroll", unroll)];
 
 /// The names for `--after`, in the order of their last run.
 pub fn pass_names() -> Vec<&'static str> {
@@ -63,14 +66,15 @@ pub fn pass_names() -> Vec<&'static str> {
     names
 }
 
-/// The choice that lowering makes for itself, and that can be left out as a pass can.
+/// The choices that lowering makes for itself, and that can be left out as a pass can.
 const CONTRACT: &str = "contract";
+const LANES: &str = "lanes";
 
 /// What can be left out: code is made without it, only slower code. Calls are always inlined, and the formulas of partial
 /// derivatives always expanded.
 pub fn optional_passes() -> Vec<&'static str> {
     let passes = [SETTLE, FINISH, LAST].concat().into_iter().map(|(name, _)| name);
-    passes.filter(|name| *name != FINISH[0].0).chain([CONTRACT]).collect()
+    passes.filter(|name| *name != FINISH[0].0).chain([CONTRACT, LANES]).collect()
 }
 
 /// What is left out, to see what it is good for: names of `optional_passes`.
@@ -84,6 +88,10 @@ impl Without {
     /// Whether products of matrices are lowered as any other sum.
     pub fn contractions(&self) -> bool {
         self.has(CONTRACT)
+    }
+    /// Whether no loop runs in lanes.
+    pub fn lanes(&self) -> bool {
+        self.has(LANES)
     }
 }
 

@@ -23,6 +23,7 @@ fn agree(program: &Program, id: FunctionId, arguments: &[Vec<Value>], what: &str
     let threads = std::env::var("THREADS").ok().and_then(|t| t.parse().ok()).unwrap_or(1);
     let modes = [
         ("plain", Options::default(), CLOSE),
+        ("lanes", Options { lanes: runtime::InLanes::All, ..Options::default() }, CLOSE),
         ("strict", Options { strict: true, ..Options::default() }, STRICT),
         ("count", Options { strict: true, count: true, ..Options::default() }, STRICT),
     ];

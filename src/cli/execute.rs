@@ -161,7 +161,7 @@ fn tell(text: &str) {
 }
 
 fn options(execution: &Execution) -> runtime::Options {
-    runtime::Options { strict: execution.strict, contract: !execution.passes.without().contractions(), ..runtime::Options::default() }
+    runtime::Options { strict: execution.strict, ..settings(&execution.passes.without()) }
 }
 
 fn compile(program: &Program, id: FunctionId, options: runtime::Options) -> Result<runtime::Compiled, Failure> {
@@ -175,4 +175,10 @@ fn compile(program: &Program, id: FunctionId, options: runtime::Options) -> Resu
 pub fn threads(execution: &Execution) -> usize {
     let all = || iverson::memory::threads(std::thread::available_parallelism().map_or(1, usize::from));
     execution.threads.map_or_else(all, |n| n as usize)
+}
+
+/// How code is made that leaves something out.
+pub fn settings(without: &Without) -> runtime::Options {
+    let lanes = if without.lanes() { runtime::InLanes::None } else { runtime::InLanes::Some };
+    runtime::Options { contract: !without.contractions(), lanes, ..runtime::Options::default() }
 }

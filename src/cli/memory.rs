@@ -41,7 +41,7 @@ pub fn choose(program: &Program, id: FunctionId, budget: Option<u64>, without: &
     let budget = budget.unwrap_or_else(memory::budget);
     let tried = |saving: Saving| {
         let program = pipeline::prepare_without(program, id, None, saving, without);
-        let kernel = runtime::kernel(&program, id, runtime::Options { contract: !without.contractions(), ..runtime::Options::default() });
+        let kernel = runtime::kernel(&program, id, super::execute::settings(without));
         let Known { sizes, scalars, threads } = known(&program);
         let bytes = if sizes.len() == kernel.sizes.len() { loops::workspace::bytes(&kernel, &sizes, &scalars, threads) } else { None };
         (Choice { program, saving, bytes: bytes.filter(|_| kernel.reserves == 0), budget }, bytes.is_some_and(|b| b > budget))

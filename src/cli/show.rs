@@ -32,7 +32,7 @@ pub fn show(options: &Show) -> Result<(), Failure> {
         check_name(pass, &names, || format!("no pass `{pass}`"))?;
     }
     let without = options.passes.without();
-    let settings = runtime::Options { contract: !without.contractions(), ..runtime::Options::default() };
+    let settings = super::execute::settings(&without);
     let progress = Progress::new("preparing");
     let program = match options.after.as_deref() {
         Some(CHECKED) => source.program,

@@ -30,7 +30,7 @@ pub fn entry_name(kernel: &Kernel) -> String {
 /// The kernel as C.
 pub fn c(kernel: &Kernel, style: Style) -> String {
     let mut emitter =
-        Emitter { names: Names::new(kernel), style, out: String::new(), depth: 0, end: "iv_done".into(), regions: 0, marked: 0 };
+        Emitter { names: Names::new(kernel), style, out: String::new(), depth: 0, end: "iv_done".into(), regions: 0, marked: 0, masks: 0 };
     emitter.unit();
     emitter.out
 }
@@ -46,6 +46,8 @@ struct Emitter<'a> {
     regions: usize,
     /// What the time is spent on.
     marked: usize,
+    /// The number of masks of lanes so far.
+    masks: usize,
 }
 
 macro_rules! line {
@@ -55,7 +57,8 @@ macro_rules! line {
     }};
 }
 
-// Behind the macro, which it uses.
+// Behind the macro, which they use.
+mod lanes;
 mod parallel;
 
 impl Emitter<'_> {
@@ -338,11 +341,23 @@ impl Emitter<'_> {
             line!(self, "const int64_t {index}_end = {hi};");
             hi = format!("{index}_end");
         }
-        if l.schedule == Schedule::Vector {
-            let clauses = self.reduction_clauses(&l.order);
-            line!(self, "#pragma omp simd{clauses}");
+        let lo = self.e(&l.lo);
+        self.iterations(l, &l.schedule, &lo, &hi);
+    }
+
+    /// The iterations from `lo` to `hi`, in this thread.
+    fn iterations(&mut self, l: &Loop, schedule: &Schedule, lo: &str, hi: &str) {
+        let index = self.names.local(l.index).to_string();
+        match schedule {
+            Schedule::Lanes(lanes) => return self.in_lanes(l, lanes, lo, hi),
+            Schedule::Vector => {
+                let clauses = self.reduction_clauses(&l.order);
+                line!(self, "#pragma omp simd{clauses}");
+            }
+            Schedule::Plain => {}
+            Schedule::Parallel(_) => panic!("emit: a chunk is not cut again"),
         }
-        line!(self, "for (int64_t {index} = {}; {index} < {hi}; {index}++) {{", self.e(&l.lo));
+        line!(self, "for (int64_t {index} = {lo}; {index} < {hi}; {index}++) {{");
         self.block(&l.body);
         self.line("}");
     }
@@ -393,8 +408,14 @@ impl Emitter<'_> {
     }
 
     fn check(&mut self, check: &Check) {
+        let (bad, code, a, b, site) = self.check_parts(check);
+        line!(self, "if (IV_UNLIKELY({bad})) {{ status = iv_fail(context, {code}, {a}, {b}, {site}); goto {}; }}", self.end);
+    }
+
+    /// When a check fails, and what it says then: the code, two numbers and the site.
+    fn check_parts(&self, check: &Check) -> (String, i32, String, String, i64) {
         let number = |site: Option<usize>| site.map_or(-1, |site| site as i64);
-        let (bad, code, a, b, site) = match check {
+        match check {
             Check::Read { index, size, site } | Check::Key { index, size, site } => {
                 let (i, n) = (self.names.at_level(index, UNARY), self.names.at_level(size, UNARY));
                 (format!("(uint64_t){i} >= (uint64_t){n}"), Fault::INDEX_OUT_OF_RANGE, self.e(index), self.e(size), *site as i64)
@@ -427,8 +448,7 @@ impl Emitter<'_> {
                     _ => (format!("{last} == 0"), Fault::DIVISION_BY_ZERO, "0".into(), "0".into(), site),
                 }
             }
-        };
-        line!(self, "if (IV_UNLIKELY({bad})) {{ status = iv_fail(context, {code}, {a}, {b}, {site}); goto {}; }}", self.end);
+        }
     }
 
     fn gemm(&mut self, g: &Gemm) {

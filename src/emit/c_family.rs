@@ -86,7 +86,7 @@ impl<'a> Names<'a> {
     }
 
     /// The formula of a partial derivative with its operands put in.
-    fn expand(&self, op: Op, k: usize, args: &[Expr]) -> Expr {
+    pub fn expand(&self, op: Op, k: usize, args: &[Expr]) -> Expr {
         let kinds: Vec<Scalar> = args.iter().map(|a| self.kernel.scalar_of(a)).collect();
         let (_, formula) = op.partial_of(k, &kinds).unwrap_or_else(|| panic!("emit: {op:?} has no partial {k} of {kinds:?}"));
         let uses = formula.uses();

@@ -13,6 +13,7 @@ pub mod workspace;
 pub use crate::ir::Site;
 use crate::scalar::Op;
 use crate::types::{Lit, Scalar};
+use rustc_hash::FxHashSet;
 
 /// A scalar variable of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -147,15 +148,67 @@ pub enum Combine {
 pub enum Schedule {
     Plain,
     Vector,
+    Lanes(Lanes),
     Parallel(Box<Parallel>),
+}
+
+/// Several iterations side by side, each in a lane of vectors; what is left over runs one by one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lanes {
+    /// How many vectors a value is, each of `LANES` iterations.
+    pub vectors: usize,
+    /// Locals that may differ from lane to lane; all others are the same in all.
+    pub varying: FxHashSet<Local>,
+    /// Buffers of which each lane has one: element `k` of all lanes stands together.
+    pub own: FxHashSet<Buffer>,
+    /// Whether the last block may be a part of one, under a mask; then there is nothing left over.
+    pub partial: bool,
+}
+
+/// The lanes of a vector: 64 bytes of the widest scalars.
+pub const LANES: usize = 8;
+
+impl Lanes {
+    /// The iterations of a block.
+    pub fn width(&self) -> usize {
+        self.vectors * LANES
+    }
+    /// Whether the value may differ from lane to lane.
+    pub fn varies(&self, e: &Expr) -> bool {
+        e.any(&mut |e| match e {
+            Expr::Local(l) => self.varying.contains(l),
+            Expr::Load(b, _) => self.own.contains(b),
+            Expr::Lit(_) | Expr::Op(..) | Expr::Partial(..) | Expr::Select(..) => false,
+        })
+    }
+    /// By how much a value rises from one lane to the next, if by as much for all and known; offsets are taken apart so.
+    pub fn stride(&self, e: &Expr, index: Local) -> Option<Expr> {
+        if !self.varies(e) {
+            return Some(Expr::int(0));
+        }
+        match e {
+            Expr::Local(l) if *l == index => Some(Expr::int(1)),
+            Expr::Op(op, args) => match (op, args.as_slice()) {
+                (Op::Add, [a, b]) => Some(self.stride(a, index)?.plus(self.stride(b, index)?)),
+                (Op::Sub, [a, b]) => Some(self.stride(a, index)?.minus(self.stride(b, index)?)),
+                (Op::Mul, [a, b]) if !self.varies(b) => Some(self.stride(a, index)?.times(b.clone())),
+                (Op::Mul, [a, b]) if !self.varies(a) => Some(self.stride(b, index)?.times(a.clone())),
+                (Op::Neg, [a]) => Some(Expr::int(0).minus(self.stride(a, index)?)),
+                _ => None,
+            },
+            Expr::Lit(_) | Expr::Local(_) | Expr::Load(..) | Expr::Partial(..) | Expr::Select(..) => None,
+        }
+    }
 }
 
 /// Over threads, in chunks whose number depends on the sizes alone: so does the result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parallel {
     pub chunks: Chunks,
-    /// Whether the iterations of a chunk are a vector loop.
-    pub vector: bool,
+    /// How the iterations of a chunk run: not over threads again.
+    pub within: Schedule,
+    /// Whether the loop runs again and again in another: a single chunk then goes without the threads' machinery.
+    pub again: bool,
     /// Buffers of which every chunk but the first has a part of its own, added up in order at the end.
     pub private: Vec<Private>,
 }
@@ -388,6 +441,19 @@ impl Expr {
     pub fn mentions(&self, local: Local) -> bool {
         self.any(&mut |e| matches!(e, Expr::Local(l) if *l == local))
     }
+    /// The expression with each read, innermost first, as `f` has it.
+    pub fn map_loads(self, f: &mut impl FnMut(Buffer, Expr) -> Expr) -> Expr {
+        match self {
+            Expr::Lit(_) | Expr::Local(_) => self,
+            Expr::Load(b, offset) => {
+                let offset = offset.map_loads(f);
+                f(b, offset)
+            }
+            Expr::Op(op, args) => Expr::Op(op, args.into_iter().map(|a| a.map_loads(f)).collect()),
+            Expr::Partial(op, k, args) => Expr::Partial(op, k, args.into_iter().map(|a| a.map_loads(f)).collect()),
+            Expr::Select(p, a, b) => Expr::Select(Box::new(p.map_loads(f)), Box::new(a.map_loads(f)), Box::new(b.map_loads(f))),
+        }
+    }
 }
 
 impl Stmt {
@@ -433,6 +499,42 @@ impl Stmt {
                 [&g.rows, &g.columns, &g.depth, &g.scale].into_iter().for_each(&mut *f);
                 for m in [&g.dest, &g.left, &g.right] {
                     [&m.offset, &m.row_stride, &m.column_stride].into_iter().for_each(&mut *f);
+                }
+            }
+        }
+    }
+    /// Replaces each expression of the statement itself (not of statements inside it).
+    pub fn map_exprs(&mut self, f: &mut impl FnMut(Expr) -> Expr) {
+        let mut map = |e: &mut Expr| *e = f(std::mem::replace(e, Expr::int(0)));
+        match self {
+            Stmt::Let(_, e) | Stmt::Var(_, e) | Stmt::Allocate(_, e) | Stmt::If(e, _, _) | Stmt::LeaveUnless(e) => map(e),
+            Stmt::Forever(_) | Stmt::Count(_) | Stmt::Mark(_) => {}
+            Stmt::Set(t, e) | Stmt::Add(t, e) => {
+                if let Target::Place(_, offset) = t {
+                    map(offset);
+                }
+                map(e)
+            }
+            Stmt::Loop(l) => {
+                map(&mut l.lo);
+                map(&mut l.hi)
+            }
+            Stmt::Zero(_, offset, count) => {
+                map(offset);
+                map(count)
+            }
+            Stmt::Copy(_, to, _, from, count) => [to, from, count].into_iter().for_each(map),
+            Stmt::Check(check) => match check {
+                Check::Read { index: a, size: b, .. } | Check::Key { index: a, size: b, .. } | Check::NotEmpty { lo: a, hi: b, .. } => {
+                    map(a);
+                    map(b)
+                }
+                Check::Defined { args, .. } => args.iter_mut().for_each(map),
+            },
+            Stmt::Gemm(g) => {
+                [&mut g.rows, &mut g.columns, &mut g.depth, &mut g.scale].into_iter().for_each(&mut map);
+                for m in [&mut g.dest, &mut g.left, &mut g.right] {
+                    [&mut m.offset, &mut m.row_stride, &mut m.column_stride].into_iter().for_each(&mut map);
                 }
             }
         }

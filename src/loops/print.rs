@@ -68,11 +68,7 @@ fn stmt(kernel: &Kernel, s: &Stmt, depth: usize, out: &mut String) {
                 Order::Reduction(_) => "reduction",
                 Order::Accumulation(..) => "accumulation",
             };
-            let schedule = match &l.schedule {
-                Schedule::Plain => String::new(),
-                Schedule::Vector => ", vector".to_string(),
-                Schedule::Parallel(p) => format!(", parallel in at most {} chunks of cost {}", p.chunks.most, e(&p.chunks.cost)),
-            };
+            let schedule = schedule(kernel, &l.schedule);
             let _ = writeln!(out, "{pad}for {} in {}..{} ({order}{schedule})", local(kernel, l.index), e(&l.lo), e(&l.hi));
             block(kernel, &l.body, depth + 1, out);
             Ok(())
@@ -123,4 +119,16 @@ fn stmt(kernel: &Kernel, s: &Stmt, depth: usize, out: &mut String) {
             Ok(())
         }
     };
+}
+
+fn schedule(kernel: &Kernel, how: &Schedule) -> String {
+    match how {
+        Schedule::Plain => String::new(),
+        Schedule::Vector => ", vector".to_string(),
+        Schedule::Lanes(lanes) => format!(", {}{} in lanes", if lanes.partial { "up to " } else { "" }, lanes.width()),
+        Schedule::Parallel(p) => {
+            let (most, cost) = (p.chunks.most, expr(kernel, &p.chunks.cost));
+            format!(", parallel in at most {most} chunks of cost {cost}{}", schedule(kernel, &p.within))
+        }
+    }
 }

@@ -139,7 +139,7 @@ fn conditions(l: &Loop) -> Option<Vec<(Expr, Expr)>> {
     Some(found)
 }
 
-fn writes(s: &Stmt, buffer: Buffer) -> bool {
+pub(super) fn writes(s: &Stmt, buffer: Buffer) -> bool {
     let own = matches!(s, Stmt::Set(Target::Place(b, _), _) | Stmt::Add(Target::Place(b, _), _) if *b == buffer);
     own || s.blocks().iter().any(|b| b.iter().any(|s| writes(s, buffer)))
 }

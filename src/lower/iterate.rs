@@ -26,10 +26,50 @@ pub(super) type Bounds = Option<(Expr, Expr)>;
 impl Lowering<'_> {
     pub fn store_iteration(&mut self, l: &Iteration, dest: &Dest) {
         let state = self.state_home(dest, &l.state);
-        self.store(&l.init, &state);
+        match (&l.init, &state) {
+            (Exp::Tuple(parts), Dest::Tuple(places)) if parts.len() == l.state.len() => {
+                for (k, (part, place)) in parts.iter().zip(places).enumerate() {
+                    if !self.is_filled(l, k, part) {
+                        self.store(part, place);
+                    }
+                }
+            }
+            (init, _) if l.state.len() == 1 && self.is_filled(l, 0, init) => {}
+            (init, state) => self.store(init, state),
+        }
         let bounds = self.bounds_of(l);
         self.iterate(l, &state, bounds);
         self.copy(&state.value(), dest);
+    }
+
+    /// Whether a part of the state is an array of zeros of which each step writes the row of its number, and nothing else
+    /// does anything with it: then it need not be zero.
+    fn is_filled(&self, l: &Iteration, k: usize, init: &Exp) -> bool {
+        let (Trip::For(range), Exp::For(_, size, _)) = (&l.trip, init) else { return false };
+        let whole = range.lo == build::i64(0) && build::exp_size(&range.hi).is_some_and(|hi| hi.axis() == size.axis());
+        if !whole || !build::is_zero(init) {
+            return false;
+        }
+        let state = l.state[k];
+        let mut rest = &l.body;
+        while let Exp::Let(_, value, body) = rest {
+            if value.mentions(state) {
+                return false;
+            }
+            rest = body;
+        }
+        let part = match rest {
+            Exp::Tuple(parts) if l.state.len() > 1 && parts.len() == l.state.len() => {
+                if parts.iter().enumerate().any(|(j, part)| j != k && part.mentions(state)) {
+                    return false;
+                }
+                &parts[k]
+            }
+            part if l.state.len() == 1 => part,
+            _ => return false,
+        };
+        let Exp::Update(array, keys, value, _) = part else { return false };
+        **array == Exp::Var(state) && keys.as_slice() == [Exp::Var(range.index)] && !value.mentions(state)
     }
 
     pub fn bounds_of(&mut self, l: &Iteration) -> Bounds {

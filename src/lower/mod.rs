@@ -27,6 +27,7 @@ mod history;
 mod in_place;
 mod index;
 mod iterate;
+mod lanes;
 mod marks;
 mod parallel;
 mod pieces;
@@ -55,6 +56,18 @@ pub struct Options {
     pub profile: bool,
     /// Lower contractions as such (`contract.rs`).
     pub contract: bool,
+    /// Which loops run in lanes (`lanes.rs`).
+    pub lanes: InLanes,
+}
+
+/// Which loops run several iterations side by side in the lanes of vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InLanes {
+    None,
+    /// Where it pays.
+    Some,
+    /// All that can, in blocks as short as can be: for tests, at sizes that tests have.
+    All,
 }
 
 /// A function without calls as a kernel.
@@ -89,6 +102,9 @@ pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
         checks::lift(&mut kernel);
     }
     schedule::schedule(&mut kernel, options);
+    if !options.count && !options.strict && options.lanes != InLanes::None {
+        lanes::lanes(&mut kernel, &mut bounds, options.lanes == InLanes::All);
+    }
     if options.count {
         count::count(&mut kernel);
     } else {

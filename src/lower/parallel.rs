@@ -10,6 +10,8 @@ use crate::types::size::Atom;
 /// The most chunks of a loop, and of a loop that adds into arrays, which every chunk has a part of.
 const MOST: usize = 64;
 const MOST_PARTS: usize = 16;
+/// The most statements of a body that is written twice, with threads and without.
+const MOST_TWICE: usize = 40;
 /// What a function call counts for beside an addition, and what a loop of unknown length.
 const CALL: i64 = 16;
 const UNKNOWN: i64 = 16;
@@ -22,7 +24,7 @@ pub(super) fn parallel(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Optio
     }));
     known.extend(kernel.derived.iter().map(|(l, _)| *l));
     let body = std::mem::take(&mut kernel.body);
-    let mut marker = Marker { kernel, bounds, known, options };
+    let mut marker = Marker { kernel, bounds, known, again: false, options };
     let body = marker.block(body);
     kernel.body = body;
 }
@@ -32,6 +34,8 @@ struct Marker<'a> {
     bounds: &'a mut FxHashMap<Buffer, Option<Expr>>,
     /// Locals that are known at entry.
     known: Vec<Local>,
+    /// Whether a loop stands around.
+    again: bool,
     options: Options,
 }
 
@@ -47,7 +51,7 @@ impl Marker<'_> {
                     }
                     None => {
                         if l.order == Order::Sequential {
-                            l.body = self.block(std::mem::take(&mut l.body));
+                            l.body = self.repeated(std::mem::take(&mut l.body));
                         }
                         vec![]
                     }
@@ -58,7 +62,7 @@ impl Marker<'_> {
                     vec![]
                 }
                 Stmt::Forever(body) => {
-                    *body = self.block(std::mem::take(body));
+                    *body = self.repeated(std::mem::take(body));
                     vec![]
                 }
                 _ => vec![],
@@ -67,6 +71,13 @@ impl Marker<'_> {
             out.push(stmt);
         }
         out
+    }
+
+    fn repeated(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
+        let outer = std::mem::replace(&mut self.again, true);
+        let body = self.block(body);
+        self.again = outer;
+        body
     }
 
     /// The cost as an expression, like terms put together.
@@ -120,7 +131,7 @@ impl Marker<'_> {
             private.push(Private { buffer: place.buffer, parts, count: place.count.clone() });
         }
         let chunks = Chunks { lo: l.lo.clone(), hi: l.hi.clone(), cost, private: elements, most };
-        Some((Parallel { chunks, vector: l.schedule == Schedule::Vector, private }, before))
+        Some((Parallel { chunks, within: l.schedule.clone(), again: self.again && statements(&l.body) <= MOST_TWICE, private }, before))
     }
 
     fn is_known(&self, e: &Expr) -> bool {
@@ -194,4 +205,8 @@ impl Marker<'_> {
         e.for_each_child(&mut |c| total += self.weight(c));
         total
     }
+}
+
+fn statements(block: &[Stmt]) -> usize {
+    block.iter().map(|s| 1 + s.blocks().iter().map(|b| statements(b)).sum::<usize>()).sum()
 }

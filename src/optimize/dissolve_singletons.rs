@@ -218,9 +218,13 @@ impl Scope<'_> {
     fn fixed(&self, key: &Exp, size: &Size) -> bool {
         !key.mentions(self.range.index) && !key.mentions_any(self.bound) && self.fixed_size(size)
     }
-    /// Whether a row over the whole axis does not take longer than the sum.
+    /// Whether a row over the whole axis does not take longer than the sum: the rows of a packed triangle, say, are short
+    /// beside it. Then the sum stays, which adds to the places that it has.
     fn may_fill(&self, axis: &Size) -> bool {
         let steps = exp_size(&self.range.hi).zip(exp_size(&self.range.lo)).map(|(hi, lo)| hi.sub(&lo).axis());
+        if steps.as_ref().is_some_and(|steps| axis.order() > steps.order().max(1)) {
+            return false;
+        }
         !self.carried || steps.is_some_and(|steps| axis.axis().sub(&steps).as_constant().is_some())
     }
     /// What is taken out of the sum must be in range there too, where the sum may be empty or its guards false.

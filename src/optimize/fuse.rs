@@ -34,7 +34,7 @@ pub fn fuse(cx: &mut Context, exp: Exp) -> Exp {
 
 /// The one loop in `body` that all uses stand in, reading at its index: found by the number of uses outside it.
 fn fuse_into(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, body: Exp) -> Result<Exp, Exp> {
-    if nest_depth(e) > 0 && is_contraction(e) {
+    if is_stored(e) {
         return Err(body);
     }
     let total = uses(&body, vars);
@@ -47,6 +47,11 @@ fn fuse_into(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, body:
     let mut done = false;
     let body = enter(cx, vars, i, size, e, body, total, &mut done);
     if done { Ok(body) } else { Err(body) }
+}
+
+/// Whether an array of such elements is stored in any case.
+pub fn is_stored(e: &Exp) -> bool {
+    nest_depth(e) > 0 && is_contraction(e)
 }
 
 /// A matrix of sums of products: storing it is little beside computing it, and stored it is a matrix product.
@@ -93,7 +98,7 @@ pub fn read_elementwise(exp: &Exp, v: Var, rank: usize, loops: &mut Vec<Var>) ->
     found
 }
 
-fn uses(exp: &Exp, vars: &[Var]) -> usize {
+pub fn uses(exp: &Exp, vars: &[Var]) -> usize {
     let mut counts = Default::default();
     exp.count_uses(&mut counts);
     vars.iter().map(|v| counts.get(v).copied().unwrap_or(0)).sum()
@@ -135,7 +140,7 @@ fn enter(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, exp: Exp,
 }
 
 /// How many uses are reads whose first key is `index`.
-fn reads_at(exp: &Exp, vars: &[Var], index: Var) -> usize {
+pub fn reads_at(exp: &Exp, vars: &[Var], index: Var) -> usize {
     let mut count = 0;
     if let Exp::Index(array, keys, _) = exp {
         if matches!(**array, Exp::Var(v) if vars.contains(&v)) && keys[0] == Exp::Var(index) {

@@ -1,7 +1,7 @@
 //! Fusion of loops side by side: one traversal, several results.
 //!
 //! `(for i. a(i), for j. b(j))`   is   `for i. (a(i), b(i))`, in tuples and in neighbouring `let`s, where the second does
-//! not need the first.
+//! not need the first, and they read an array in common: loops that have nothing in common each have their own best order.
 
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
@@ -28,7 +28,7 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
             }
         }
         // A tuple whose parts are all generated over one domain.
-        Exp::Tuple(parts) if one_domain(&parts) => {
+        Exp::Tuple(parts) if one_domain(&parts) && parts[1..].iter().all(|p| share_an_array(cx, &parts[0], p)) => {
             let mut merged = 0;
             let all = parts.into_iter().reduce(|a, b| {
                 merged += 1;
@@ -43,7 +43,9 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
 /// Two loops as one, where the results of their bodies are taken apart into so many parts each.
 fn merge(cx: &mut Context, a: Exp, b: Exp, counts: (usize, usize)) -> Result<Exp, (Exp, Exp)> {
     match (a, b) {
-        (Exp::For(i, n, e), Exp::For(j, m, f)) if n.axis() == m.axis() && has_parts(&e, counts.0) && has_parts(&f, counts.1) => {
+        (Exp::For(i, n, e), Exp::For(j, m, f))
+            if n.axis() == m.axis() && has_parts(&e, counts.0) && has_parts(&f, counts.1) && share_an_array(cx, &e, &f) =>
+        {
             let f = substitute(cx.vars, *f, &Substitution::from_iter([(j, Exp::Var(i))]));
             let (mut bindings, e) = split(*e);
             let (more, f) = split(f);
@@ -53,6 +55,11 @@ fn merge(cx: &mut Context, a: Exp, b: Exp, counts: (usize, usize)) -> Result<Exp
         }
         (a, b) => Err((a, b)),
     }
+}
+
+fn share_an_array(cx: &Context, a: &Exp, b: &Exp) -> bool {
+    let known = b.free_vars();
+    a.free_vars().iter().any(|v| matches!(cx.vars.ty(*v), Type::Array(..)) && known.contains(v))
 }
 
 fn split(exp: Exp) -> (Vec<(Vec<Var>, Exp)>, Exp) {

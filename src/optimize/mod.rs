@@ -6,12 +6,14 @@ pub mod fuse;
 pub mod fuse_siblings;
 pub mod hoist;
 pub mod inline;
+pub mod merge_sums;
 pub mod normalize;
 pub mod share;
 pub mod simplify;
 pub mod solve_predicates;
 pub mod split_sums;
 pub mod store_or_recompute;
+pub mod take_out;
 pub mod unroll;
 
 use crate::ir::facts::Facts;

@@ -1,7 +1,7 @@
 //! Whether an array is stored or its elements are computed again where they are read.
 //!
-//! An array whose element is a single cheap operation on reads (`+ - *`, no calls) is recomputed: that is no dearer than
-//! writing and reading it. So each read may cost one operation more than before this pass, and nothing else is redone.
+//! An array whose element is a single cheap operation on reads (`+ - *`, no calls) is recomputed where it is read once: that
+//! is no dearer than writing and reading it. So each read may cost one operation more than before this pass, and nothing else is redone.
 //! Likewise several sums of one body that share only such values become sums of their own.
 //!
 //! The outermost go first: what reads a recomputed array is no single operation any more, so it is stored, and operations
@@ -45,7 +45,11 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     }
     let Exp::Let(vars, value, body) = exp else { return Err(exp) };
     let [v] = vars.as_slice() else { return Err(Exp::Let(vars, value, body)) };
-    if is_light_array(cx, &value) && only_read(&body, *v) && reads_known(cx, &body, *v) {
+    if is_light_array(cx, &value)
+        && only_read(&body, *v)
+        && (is_scaled(&value) || !is_read_again(&body, *v, &mut vec![]))
+        && reads_known(cx, &body, *v)
+    {
         let v = *v;
         return Ok(inline_copies(cx.vars, *body, v, &value));
     }
@@ -80,7 +84,7 @@ fn own_sums(cx: &mut Context, range: Range, body: Exp) -> Rewrite {
 }
 
 /// One cheap operation on what costs nothing.
-fn is_light(cx: &Context, exp: &Exp) -> bool {
+pub fn is_light(cx: &Context, exp: &Exp) -> bool {
     match exp {
         Exp::Op(Op::Add | Op::Sub | Op::Mul | Op::Neg, args, _) => {
             matches!(type_of_exp(cx.vars, exp), Type::Scalar(_)) && args.iter().all(|a| costs_nothing(cx.vars, a))
@@ -97,6 +101,41 @@ fn is_light_array(cx: &Context, exp: &Exp) -> bool {
         },
         _ => false,
     }
+}
+
+/// Whether an array is another times a number: the number comes out of the sums that read it.
+fn is_scaled(exp: &Exp) -> bool {
+    match exp {
+        Exp::For(_, _, body) => is_scaled(body),
+        Exp::Op(Op::Neg, ..) => true,
+        Exp::Op(Op::Mul, args, _) => args.iter().any(|a| matches!(a, Exp::Lit(_) | Exp::Var(_))),
+        _ => false,
+    }
+}
+
+/// Whether elements are read again in every step of some loop: then they are worth storing.
+fn is_read_again(exp: &Exp, v: Var, loops: &mut Vec<Var>) -> bool {
+    if let Exp::Index(array, keys, _) = exp {
+        if **array == Exp::Var(v) && loops.iter().any(|l| !keys.iter().any(|k| k.mentions(*l))) {
+            return true;
+        }
+    }
+    let mark = loops.len();
+    match exp {
+        Exp::For(i, _, _) => loops.push(*i),
+        Exp::Sum(range, _) | Exp::Reduce(_, range, _, _) => loops.push(range.index),
+        Exp::History(h) => loops.push(h.index),
+        Exp::Loop(l) => {
+            if let Trip::For(range) = &l.trip {
+                loops.push(range.index);
+            }
+        }
+        _ => {}
+    }
+    let mut again = false;
+    exp.for_each_child(&mut |e| again = again || is_read_again(e, v, loops));
+    loops.truncate(mark);
+    again
 }
 
 /// Whether every use of the variable is a read of one element.

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The files that emitted C includes.
-pub const SUPPORT: [(&str, &str); 3] = [
+pub const SUPPORT: [(&str, &str); 4] = [
     ("iverson.h", include_str!("support/iverson.h")),
+    ("iverson_lanes.h", include_str!("support/iverson_lanes.h")),
     ("iverson_math.h", include_str!("support/iverson_math.h")),
     ("iverson_profile.h", include_str!("support/iverson_profile.h")),
 ];

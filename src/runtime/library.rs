@@ -30,7 +30,10 @@ pub fn library_kernel(program: &Program, id: FunctionId, build: &Build) -> Kerne
 /// The header and the text of a library, which needs no other file.
 pub fn texts(library: &Library) -> (String, String) {
     let text = |name: &str| SUPPORT.iter().find(|(n, _)| *n == name).map_or("", |(_, text)| text);
-    let base = text("iverson.h").replace("#include \"iverson_math.h\"\n", &format!("\n{}\n", text("iverson_math.h")));
+    let mut base = text("iverson.h").to_string();
+    for part in ["iverson_math.h", "iverson_lanes.h"] {
+        base = base.replace(&format!("#include \"{part}\"\n"), &format!("\n{}\n", text(part)));
+    }
     (header(library), source(library, &Support { base: &base, gemm: GEMM, library: LIBRARY }))
 }
 

@@ -14,6 +14,7 @@ use crate::emit;
 use crate::ir::{FunctionId, Program};
 use crate::loops::Kernel;
 use crate::lower;
+pub use crate::lower::InLanes;
 pub use cache::is_first_sight;
 pub use call::Compiled;
 pub use profile::Profile;
@@ -31,11 +32,13 @@ pub struct Options {
     pub openmp: bool,
     /// Products of matrices as such, and sums in the order that memory likes.
     pub contract: bool,
+    /// Which loops run in lanes.
+    pub lanes: InLanes,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { strict: false, count: false, profile: false, openmp: true, contract: true }
+        Options { strict: false, count: false, profile: false, openmp: true, contract: true, lanes: InLanes::Some }
     }
 }
 
@@ -69,8 +72,8 @@ impl std::error::Error for Error {}
 
 /// The function as loops.
 pub fn kernel(program: &Program, id: FunctionId, options: Options) -> Kernel {
-    let Options { strict, count, profile, contract, openmp: _ } = options;
-    let kernel = lower::lower(program, id, lower::Options { strict, count, profile, contract });
+    let Options { strict, count, profile, contract, lanes, openmp: _ } = options;
+    let kernel = lower::lower(program, id, lower::Options { strict, count, profile, contract, lanes });
     if let Err(wrong) = crate::loops::verify::verify(&kernel) {
         panic!("lower: {wrong}\n{}", crate::loops::print::print(&kernel));
     }

@@ -198,6 +198,18 @@ impl Size {
         self.terms.iter().map(|(m, _)| m.len()).max().unwrap_or(0)
     }
 
+    /// How fast it grows with its variables: as which power of them.
+    pub fn order(&self) -> usize {
+        let of = |atom: &Atom| match atom {
+            Atom::Var(_) => 1,
+            Atom::Div(a, b) => a.order().saturating_sub(b.order()),
+            Atom::Mod(_, b) => b.order(),
+            Atom::Min(a, b) => a.order().min(b.order()),
+            Atom::Max(a, b) => a.order().max(b.order()),
+        };
+        self.terms.iter().map(|(m, _)| m.iter().map(of).sum()).max().unwrap_or(0)
+    }
+
     /// How deep operations that are not polynomial stand in one another.
     pub fn nesting(&self) -> usize {
         let of = |atom: &Atom| match atom {

@@ -17,6 +17,16 @@ impl Emitter<'_> {
         let calls = fails || l.body.iter().any(has_gemm);
         let chunks = self.chunks(&p.chunks);
         line!(self, "const int64_t chunks{n} = {chunks};");
+        if p.again {
+            line!(self, "if (chunks{n} == 1) {{");
+            self.depth += 1;
+            let (lo, hi) = (self.e(&l.lo), self.e(&l.hi));
+            line!(self, "const int64_t start{n} = {lo}, end{n} = {hi};");
+            self.iterations(l, &p.within, &format!("start{n}"), &format!("end{n}"));
+            self.depth -= 1;
+            self.line("} else {");
+            self.depth += 1;
+        }
         for (total, _) in &totals {
             let name = self.names.local(*total);
             line!(self, "{} {name}_parts{n}[{}];", type_name(self.names.kernel.local(*total).scalar), p.chunks.most);
@@ -55,6 +65,10 @@ impl Emitter<'_> {
             );
         }
         self.combine(p, &totals, n);
+        if p.again {
+            self.depth -= 1;
+            self.line("}");
+        }
     }
 
     fn chunk(&mut self, l: &Loop, p: &Parallel, totals: &[(Local, Combine)], n: usize, fails: bool, calls: bool) {
@@ -76,18 +90,17 @@ impl Emitter<'_> {
             line!(self, "{ty} *{name} = chunk{n} == 0 ? {name}_shared{n} : {parts} + (chunk{n} - 1) * {count};");
             line!(self, "if (chunk{n} > 0) memset({name}, 0, sizeof({ty}) * {count});");
         }
-        let bound = |chunk: &str| format!("iv_chunk_start({}, {}, chunks{n}, {chunk})", self.e(&l.lo), self.e(&l.hi));
+        let bound = |chunk: &str| {
+            let (lo, hi) = (self.e(&l.lo), self.e(&l.hi));
+            match &p.within {
+                Schedule::Lanes(lanes) if !lanes.partial => format!("iv_block_start({lo}, {hi}, chunks{n}, {chunk}, {})", lanes.width()),
+                _ => format!("iv_chunk_start({lo}, {hi}, chunks{n}, {chunk})"),
+            }
+        };
         let (start, end) = (bound(&format!("chunk{n}")), bound(&format!("chunk{n} + 1")));
         line!(self, "const int64_t start{n} = {start}, end{n} = {end};");
         let outer = std::mem::replace(&mut self.end, format!("iv_chunk_{n}"));
-        let index = self.names.local(l.index).to_string();
-        if p.vector {
-            let clauses = self.reduction_clauses(&l.order);
-            line!(self, "#pragma omp simd{clauses}");
-        }
-        line!(self, "for (int64_t {index} = start{n}; {index} < end{n}; {index}++) {{");
-        self.block(&l.body);
-        self.line("}");
+        self.iterations(l, &p.within, &format!("start{n}"), &format!("end{n}"));
         self.end = outer;
         for (total, _) in totals {
             let name = self.names.local(*total);

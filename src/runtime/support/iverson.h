@@ -105,12 +105,15 @@ static inline int64_t iv_slot_bytes(int64_t count, int64_t size)
 #ifndef IV_GRAIN
 #define IV_GRAIN 32768.0
 #endif
+#define IV_MOST_OWN 2097152.0
 static inline int64_t iv_chunks(int64_t lo, int64_t hi, int64_t cost, int64_t own, int64_t most)
 {
     const double grain = IV_GRAIN, count = (double)hi - (double)lo, work = count * (double)cost;
     if (!(work >= 2.0 * grain) || !(count >= 2.0)) return 1;
     double chunks = work / grain;
     if (own > 0 && chunks > work / (8.0 * (double)own)) chunks = work / (8.0 * (double)own);
+    /* Not much memory for them all, and yet some to share out. */
+    if (own > 0 && chunks * (double)own > IV_MOST_OWN) chunks = iv_max(4.0, IV_MOST_OWN / (double)own);
     if (chunks > count) chunks = count;
     if (chunks > (double)most) chunks = (double)most;
     return chunks < 1.0 ? 1 : (int64_t)chunks;
@@ -119,6 +122,12 @@ static inline int64_t iv_chunk_start(int64_t lo, int64_t hi, int64_t chunks, int
 {
     const int64_t each = (hi - lo) / chunks, rest = (hi - lo) % chunks;
     return lo + chunk * each + iv_int_min(chunk, rest);
+}
+/* As before, with chunks of whole blocks: only the last may end within one. */
+static inline int64_t iv_block_start(int64_t lo, int64_t hi, int64_t chunks, int64_t chunk, int64_t width)
+{
+    const int64_t blocks = (hi - lo) / width + ((hi - lo) % width != 0);
+    return chunk == chunks ? hi : iv_int_min(hi, lo + width * iv_chunk_start(0, blocks, chunks, chunk));
 }
 static inline int iv_threads(const iv_context *context, int64_t chunks)
 {
@@ -174,5 +183,7 @@ static inline bool iv_is_large(int64_t m, int64_t n, int64_t k)
 {
     return m >= 4 && n >= 4 && k >= 4 && (double)m * (double)n * (double)k >= 20000.0;
 }
+
+#include "iverson_lanes.h"
 
 #endif

@@ -1,0 +1,574 @@
+//! Which loops run several iterations side by side, each in a lane of vectors, and how their bodies are prepared for it.
+//!
+//! Innermost loops over contiguous data become vector loops by themselves (`schedule.rs`). Where the work of an iteration is
+//! itself made of loops and small arrays (a point against all components of a mixture, an observation of a camera), lanes
+//! are the outer iterations instead: scalars that differ between iterations become vectors, small arrays stand with the
+//! elements of all lanes side by side, and what does not depend on the iteration is computed once for all.
+//!
+//! ```text
+//! for i { allocate z: d; for a { z[a] = x[i * d + a] - m[a] }; ... sum over a, b of q[a, b] * z[b] ... }
+//!   =  for blocks of lanes i { allocate z: d * lanes; for a { z[a, :] = x[i[:] * d + a] - m[a] }; ... q[a, b] * z[b, :] ... }
+//! ```
+//! A condition that differs between lanes masks what it guards, and so do bounds that differ for the steps that not all
+//! lanes take. Bodies whose innermost work reads or writes far apart in every lane stay as they are.
+
+use super::*;
+
+/// Vectors of a value where the body has loops of its own, whose sums then run side by side.
+const VECTORS: usize = 4;
+/// The most elements that an array of an iteration may have by a constant, and the most statements of a body.
+const MOST_STATEMENTS: usize = 1500;
+
+pub(super) fn lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, eager: bool) {
+    let mut body = std::mem::take(&mut kernel.body);
+    let known = known_at_entry(kernel);
+    visit(kernel, bounds, &known, eager, &mut body);
+    kernel.body = body;
+}
+
+fn known_at_entry(kernel: &Kernel) -> FxHashSet<Local> {
+    let scalars = kernel.inputs.iter().filter_map(|input| match input {
+        Input::Scalar(l) => Some(*l),
+        Input::Array(_) => None,
+    });
+    kernel.sizes.iter().copied().chain(scalars).chain(kernel.derived.iter().map(|(l, _)| *l)).collect()
+}
+
+fn visit(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, known: &FxHashSet<Local>, eager: bool, block: &mut [Stmt]) {
+    for stmt in block {
+        if let Stmt::Loop(l) = stmt {
+            if let Some(new) = in_partial_lanes(kernel, eager, l) {
+                *l = new;
+                continue;
+            }
+            if let Some(new) = in_lanes(kernel, bounds, known, eager, l) {
+                *l = new;
+                continue;
+            }
+        }
+        stmt.blocks_mut().into_iter().for_each(|b| visit(kernel, bounds, known, eager, b));
+    }
+}
+
+/// The loop in lanes, where that can be done and pays.
+fn in_lanes(
+    kernel: &mut Kernel,
+    bounds: &mut FxHashMap<Buffer, Option<Expr>>,
+    known: &FxHashSet<Local>,
+    eager: bool,
+    l: &Loop,
+) -> Option<Loop> {
+    let totals = match &l.order {
+        Order::Sequential => return None,
+        Order::Independent => &[][..],
+        Order::Reduction(totals) | Order::Accumulation(totals, _) => totals.as_slice(),
+    };
+    let unscheduled = l.schedule == Schedule::Plain || eager && l.schedule == Schedule::Vector;
+    if !unscheduled || !totals.iter().all(|(total, combine)| is_added(kernel, *total, *combine)) {
+        return None;
+    }
+    if matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi.wrapping_sub(lo) < if eager { 0 } else { 2 * LANES as i64 }) {
+        return None;
+    }
+    if !l.body.iter().all(is_possible) || l.body.iter().map(statements).sum::<usize>() > MOST_STATEMENTS {
+        return None;
+    }
+    let mut body = prepared(kernel, &l.body);
+    let first = analyse(kernel, l.index, totals, &body)?;
+    if first.depth(&body) > 1 {
+        body = with_rows_packed(kernel, bounds, known, &first, l, body);
+    }
+    let mut found = analyse(kernel, l.index, totals, &body)?;
+    let depth = found.depth(&body);
+    let mut work = Work::default();
+    found.work(kernel, &body, 0, depth, &mut work);
+    let pays = if depth == 0 { work.arithmetic >= 4 * work.apart && work.arithmetic > 20 } else { work.arithmetic >= 8 * work.apart };
+    if !pays && !eager {
+        return None;
+    }
+    found.lanes.vectors = if depth == 0 || eager { 1 } else { VECTORS };
+    let width = found.lanes.width() as i64;
+    widen(&mut body, &found.lanes.own, width);
+    for b in &found.lanes.own {
+        if let Some(bound) = bounds.get_mut(b) {
+            *bound = bound.take().map(|count| count.times(Expr::int(width)));
+        }
+    }
+    Some(Loop { body, schedule: Schedule::Lanes(found.lanes), ..l.clone() })
+}
+
+/// An innermost loop whose neighbours read and write side by side, with functions to call or sums of places to add to: in
+/// lanes, so that also a short loop, and the end of a long one, run in vectors.
+fn in_partial_lanes(kernel: &mut Kernel, eager: bool, l: &Loop) -> Option<Loop> {
+    let (totals, accumulates) = match &l.order {
+        Order::Sequential => return None,
+        Order::Independent => (&[][..], false),
+        Order::Reduction(totals) => (totals.as_slice(), false),
+        Order::Accumulation(totals, _) => (totals.as_slice(), true),
+    };
+    let short = matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi.wrapping_sub(lo) < 3);
+    if short || eager && kernel.locals.len() % 2 == 0 || !l.body.iter().all(schedule::is_straight) {
+        return None;
+    }
+    if !totals.iter().all(|(total, combine)| is_added(kernel, *total, *combine)) {
+        return None;
+    }
+    let body = prepared(kernel, &l.body);
+    let mut found = analyse(kernel, l.index, totals, &body)?;
+    let (mut work, mut calls) = (Work::default(), false);
+    found.work(kernel, &body, 0, 0, &mut work);
+    for s in &body {
+        calls |= calls_function(kernel, s);
+    }
+    // Additions to one place from all lanes are sums; elsewhere they must not meet.
+    let pays = work.apart == 0 && (calls || accumulates && work.arithmetic >= 4);
+    if !pays && !eager {
+        return None;
+    }
+    found.lanes.partial = true;
+    Some(Loop { body, schedule: Schedule::Lanes(found.lanes), ..l.clone() })
+}
+
+fn calls_function(kernel: &Kernel, s: &Stmt) -> bool {
+    let mut found = false;
+    s.for_each_expr(&mut |e| {
+        found |= e.any(&mut |e| match e {
+            Expr::Partial(..) => true,
+            Expr::Op(op, args) => {
+                let kinds: Vec<Scalar> = args.iter().map(|a| kernel.scalar_of(a)).collect();
+                let power = matches!((op, args.last()), (Op::Pow, Some(Expr::Lit(_))));
+                kernel.scalar_of(e).is_float() && op.cost(&kinds) == crate::scalar::CostClass::Call && !power
+            }
+            Expr::Lit(_) | Expr::Local(_) | Expr::Load(..) | Expr::Select(..) => false,
+        })
+    });
+    found || s.blocks().iter().any(|b| b.iter().any(|s| calls_function(kernel, s)))
+}
+
+fn is_added(kernel: &Kernel, total: Local, combine: Combine) -> bool {
+    combine == Combine::Add && is_wide(kernel.local(total).scalar)
+}
+
+/// Scalars whose vectors have `LANES` lanes.
+fn is_wide(scalar: Scalar) -> bool {
+    matches!(scalar, Scalar::F64 | Scalar::I64)
+}
+
+/// What can stand in lanes at all.
+fn is_possible(s: &Stmt) -> bool {
+    let own = match s {
+        Stmt::Let(..) | Stmt::Var(..) | Stmt::Set(..) | Stmt::Add(..) | Stmt::If(..) | Stmt::Check(_) => true,
+        Stmt::Loop(l) => !matches!(l.schedule, Schedule::Parallel(_) | Schedule::Lanes(_)),
+        Stmt::Allocate(..) | Stmt::Zero(..) | Stmt::Copy(..) | Stmt::Mark(_) | Stmt::Count(_) => true,
+        Stmt::Forever(_) | Stmt::LeaveUnless(_) | Stmt::Gemm(_) => false,
+    };
+    own && s.blocks().iter().all(|b| b.iter().all(is_possible))
+}
+
+fn statements(s: &Stmt) -> usize {
+    1 + s.blocks().iter().map(|b| b.iter().map(statements).sum::<usize>()).sum::<usize>()
+}
+
+/// The body with copies and zeros as loops, and with no reads in operands that may not be evaluated.
+fn prepared(kernel: &mut Kernel, block: &[Stmt]) -> Vec<Stmt> {
+    let mut out = vec![];
+    for s in block {
+        let mut s = match s {
+            Stmt::Zero(b, offset, count) => {
+                let zero = Expr::Lit(Lit::zero(kernel.buffer(*b).scalar));
+                each(kernel, count, &mut |k| Stmt::Set(Target::Place(*b, offset.clone().plus(k)), zero.clone()))
+            }
+            Stmt::Copy(to, at, from, from_at, count) => each(kernel, count, &mut |k| {
+                let value = Expr::Load(*from, Box::new(from_at.clone().plus(k.clone())));
+                Stmt::Set(Target::Place(*to, at.clone().plus(k)), value)
+            }),
+            Stmt::Count(_) => continue,
+            other => other.clone(),
+        };
+        for inner in s.blocks_mut() {
+            *inner = prepared(kernel, inner);
+        }
+        take_apart(kernel, &mut s, &mut out);
+        out.push(s);
+    }
+    out
+}
+
+fn each(kernel: &mut Kernel, count: &Expr, f: &mut dyn FnMut(Expr) -> Stmt) -> Stmt {
+    let index = kernel.fresh_local("k", Scalar::I64);
+    let body = vec![f(Expr::Local(index))];
+    Stmt::Loop(Loop { index, lo: Expr::int(0), hi: count.clone(), order: Order::Independent, schedule: Schedule::Plain, body })
+}
+
+/// Moves each choice with reads in its operands out of the statement's expressions into a statement before it.
+fn take_apart(kernel: &mut Kernel, s: &mut Stmt, out: &mut Vec<Stmt>) {
+    s.map_exprs(&mut |e| choices_out(kernel, e, out));
+}
+
+fn choices_out(kernel: &mut Kernel, e: Expr, out: &mut Vec<Stmt>) -> Expr {
+    match e {
+        Expr::Lit(_) | Expr::Local(_) => e,
+        Expr::Load(b, offset) => Expr::Load(b, Box::new(choices_out(kernel, *offset, out))),
+        Expr::Op(op, args) => Expr::Op(op, args.into_iter().map(|a| choices_out(kernel, a, out)).collect()),
+        Expr::Partial(op, k, args) => Expr::Partial(op, k, args.into_iter().map(|a| choices_out(kernel, a, out)).collect()),
+        Expr::Select(p, a, b) => {
+            let p = choices_out(kernel, *p, out);
+            if !a.any(&mut is_guarded) && !b.any(&mut is_guarded) {
+                return Expr::Select(Box::new(p), a, b);
+            }
+            let scalar = kernel.scalar_of(&a);
+            let chosen = kernel.fresh_local("chosen", scalar);
+            let (mut yes, mut no) = (vec![], vec![]);
+            let a = choices_out(kernel, *a, &mut yes);
+            yes.push(Stmt::Set(Target::Local(chosen), a));
+            let b = choices_out(kernel, *b, &mut no);
+            no.push(Stmt::Set(Target::Local(chosen), b));
+            out.push(Stmt::Var(chosen, Expr::Lit(Lit::zero(scalar))));
+            out.push(Stmt::If(p, yes, no));
+            Expr::Local(chosen)
+        }
+    }
+}
+
+/// Whether an operand may only be evaluated where its condition holds.
+fn is_guarded(e: &Expr) -> bool {
+    match e {
+        Expr::Load(..) => true,
+        Expr::Op(op, _) => matches!(op, Op::IDiv | Op::IMod | Op::ToI64 | Op::ToI32 | Op::Pow),
+        Expr::Lit(_) | Expr::Local(_) | Expr::Partial(..) | Expr::Select(..) => false,
+    }
+}
+
+struct Analysis {
+    lanes: Lanes,
+    index: Local,
+    /// Buffers that are allocated in the body.
+    inside: FxHashSet<Buffer>,
+}
+
+/// Which locals and buffers differ between lanes; `None` if something cannot be done in lanes.
+fn analyse(kernel: &Kernel, index: Local, totals: &[(Local, Combine)], body: &[Stmt]) -> Option<Analysis> {
+    let mut inside = FxHashSet::default();
+    collect_allocated(body, &mut inside);
+    let varying = totals.iter().map(|(l, _)| *l).chain([index]).collect();
+    let lanes = Lanes { vectors: 1, varying, own: FxHashSet::default(), partial: false };
+    let mut analysis = Analysis { lanes, index, inside };
+    loop {
+        let before = (analysis.lanes.varying.len(), analysis.lanes.own.len());
+        analysis.spread(body, false)?;
+        if before == (analysis.lanes.varying.len(), analysis.lanes.own.len()) {
+            break;
+        }
+    }
+    let narrow = analysis.lanes.varying.iter().any(|l| !is_wide(kernel.local(*l).scalar) && kernel.local(*l).scalar != Scalar::Bool)
+        || analysis.lanes.own.iter().any(|b| !is_wide(kernel.buffer(*b).scalar));
+    (!narrow && analysis.is_allowed(kernel, body)).then_some(analysis)
+}
+
+fn collect_allocated(block: &[Stmt], out: &mut FxHashSet<Buffer>) {
+    for s in block {
+        if let Stmt::Allocate(b, _) = s {
+            out.insert(*b);
+        }
+        s.blocks().iter().for_each(|b| collect_allocated(b, out));
+    }
+}
+
+impl Analysis {
+    /// One round of the fixed point.
+    fn spread(&mut self, block: &[Stmt], masked: bool) -> Option<()> {
+        for s in block {
+            match s {
+                Stmt::Let(l, e) | Stmt::Var(l, e) => {
+                    if self.lanes.varies(e) {
+                        self.lanes.varying.insert(*l);
+                    }
+                }
+                Stmt::Set(t, e) | Stmt::Add(t, e) => {
+                    let varies = masked || self.lanes.varies(e);
+                    match t {
+                        Target::Local(l) => {
+                            if varies {
+                                self.lanes.varying.insert(*l);
+                            }
+                        }
+                        Target::Place(b, offset) => {
+                            if self.inside.contains(b) && (varies || self.lanes.varies(offset)) {
+                                self.lanes.own.insert(*b);
+                            }
+                        }
+                    }
+                }
+                Stmt::Loop(l) => {
+                    let ragged = self.lanes.varies(&l.lo) || self.lanes.varies(&l.hi);
+                    self.spread(&l.body, masked || ragged)?;
+                }
+                Stmt::If(p, yes, no) => {
+                    let masked = masked || self.lanes.varies(p);
+                    self.spread(yes, masked)?;
+                    self.spread(no, masked)?;
+                }
+                Stmt::Allocate(_, count) => {
+                    if self.lanes.varies(count) {
+                        return None;
+                    }
+                }
+                Stmt::Check(_) | Stmt::Mark(_) => {}
+                Stmt::Forever(_) | Stmt::LeaveUnless(_) | Stmt::Gemm(_) | Stmt::Zero(..) | Stmt::Copy(..) | Stmt::Count(_) => return None,
+            }
+        }
+        Some(())
+    }
+
+    /// Whether all that differs between lanes has vectors, and every write to memory outside has its place.
+    fn is_allowed(&self, kernel: &Kernel, block: &[Stmt]) -> bool {
+        block.iter().all(|s| {
+            let mut fine = match s {
+                Stmt::Set(Target::Place(b, offset), _) => self.inside.contains(b) || self.lanes.varies(offset),
+                _ => true,
+            };
+            if let Stmt::Set(Target::Place(b, _), e) | Stmt::Add(Target::Place(b, _), e) = s {
+                let differs = self.lanes.varies(e) || !self.inside.contains(b);
+                fine = fine && (!differs || is_wide(kernel.buffer(*b).scalar));
+            }
+            s.for_each_expr(&mut |e| fine = fine && self.has_vectors(kernel, e));
+            fine && s.blocks().iter().all(|b| self.is_allowed(kernel, b))
+        })
+    }
+
+    fn has_vectors(&self, kernel: &Kernel, e: &Expr) -> bool {
+        if !self.lanes.varies(e) {
+            return true;
+        }
+        let scalar = kernel.scalar_of(e);
+        let wide = match e {
+            Expr::Load(..) => is_wide(scalar),
+            _ => is_wide(scalar) || scalar == Scalar::Bool,
+        };
+        let mut all = wide;
+        e.for_each_child(&mut |c| all = all && self.has_vectors(kernel, c));
+        all
+    }
+
+    /// How deep loops stand in each other whose lengths are no small constants.
+    fn depth(&self, block: &[Stmt]) -> usize {
+        block
+            .iter()
+            .map(|s| {
+                let inner = s.blocks().iter().map(|b| self.depth(b)).max().unwrap_or(0);
+                inner + matches!(s, Stmt::Loop(l) if !is_short(l)) as usize
+            })
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// What is done where loops are deepest.
+    fn work(&self, kernel: &Kernel, block: &[Stmt], depth: usize, deepest: usize, work: &mut Work) {
+        for s in block {
+            let repeated = match s {
+                Stmt::Loop(l) => l.lo.as_int().zip(l.hi.as_int()).map_or(1, |(lo, hi)| hi.saturating_sub(lo).clamp(1, 16) as usize),
+                _ => 1,
+            };
+            let inner = depth + matches!(s, Stmt::Loop(l) if !is_short(l)) as usize;
+            let mut own = Work::default();
+            if depth == deepest {
+                s.for_each_expr(&mut |e| self.count(kernel, e, &mut own));
+                if let Stmt::Set(Target::Place(b, offset), _) | Stmt::Add(Target::Place(b, offset), _) = s {
+                    own.apart += self.is_apart(*b, offset) as usize;
+                }
+            }
+            s.blocks().iter().for_each(|b| self.work(kernel, b, inner, deepest, &mut own));
+            let repeated = if inner == depth { repeated } else { 1 };
+            work.arithmetic += own.arithmetic * repeated;
+            work.apart += own.apart * repeated;
+        }
+    }
+
+    fn count(&self, kernel: &Kernel, e: &Expr, work: &mut Work) {
+        if !self.lanes.varies(e) {
+            return;
+        }
+        match e {
+            Expr::Load(b, offset) => work.apart += self.is_apart(*b, offset) as usize,
+            Expr::Op(op, args) if kernel.scalar_of(e).is_float() => {
+                let kinds: Vec<Scalar> = args.iter().map(|a| kernel.scalar_of(a)).collect();
+                work.arithmetic += match op.cost(&kinds) {
+                    crate::scalar::CostClass::Call => 10,
+                    _ => 1,
+                };
+            }
+            Expr::Partial(..) => work.arithmetic += 10,
+            Expr::Select(..) => work.arithmetic += 1,
+            Expr::Lit(_) | Expr::Local(_) | Expr::Op(..) => {}
+        }
+        e.for_each_child(&mut |c| self.count(kernel, c, work));
+    }
+
+    /// Whether lanes read or write far from each other.
+    fn is_apart(&self, b: Buffer, offset: &Expr) -> bool {
+        if self.lanes.own.contains(&b) {
+            return self.lanes.varies(offset);
+        }
+        self.lanes.varies(offset) && self.lanes.stride(offset, self.index).and_then(|s| s.as_int()) != Some(1)
+    }
+}
+
+/// Operations, and accesses of which each lane's is far from its neighbour's.
+#[derive(Default)]
+struct Work {
+    arithmetic: usize,
+    apart: usize,
+}
+
+fn is_short(l: &Loop) -> bool {
+    matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi.saturating_sub(lo) <= 64)
+}
+
+/// `x[i * S + a]` that is read again and again for every `a < S`: the row is copied once, lanes side by side. Only where it
+/// is sure to be read, so that it is there.
+fn with_rows_packed(
+    kernel: &mut Kernel,
+    bounds: &mut FxHashMap<Buffer, Option<Expr>>,
+    known: &FxHashSet<Local>,
+    analysis: &Analysis,
+    l: &Loop,
+    mut body: Vec<Stmt>,
+) -> Vec<Stmt> {
+    let mut found = vec![];
+    find_rows(analysis, known, &body, &mut vec![], &mut found);
+    let mut rows: Vec<Row> = vec![];
+    let mut out = vec![];
+    for (from, length, runs) in found {
+        if body.iter().any(|s| checks::writes(s, from)) || rows.iter().any(|r| r.from == from && r.length == length) {
+            continue;
+        }
+        let info = kernel.buffer(from).clone();
+        let to = kernel.fresh_buffer(format!("{}_row", info.name), info.scalar, Home::Unplanned);
+        bounds.insert(to, Some(length.clone()));
+        out.push(Stmt::Allocate(to, length.clone()));
+        let copy = each(kernel, &length, &mut |k| {
+            let place = Expr::Local(l.index).times(length.clone()).plus(k.clone());
+            Stmt::Set(Target::Place(to, k), Expr::Load(from, Box::new(place)))
+        });
+        let each_runs = runs.iter().map(|(lo, hi)| Expr::Op(Op::Lt, vec![lo.clone(), hi.clone()]));
+        let all = each_runs.reduce(|a, b| Expr::Op(Op::And, vec![a, b])).expect("there are loops");
+        out.push(Stmt::If(all, vec![copy], vec![]));
+        rows.push(Row { from, length, runs, to });
+    }
+    for s in &mut body {
+        use_rows(analysis, s, &rows, &mut vec![]);
+    }
+    out.extend(body);
+    out
+}
+
+/// Rows of a buffer, and where those of the lanes stand side by side.
+struct Row {
+    from: Buffer,
+    length: Expr,
+    /// The bounds of loops that must run for the rows to be there.
+    runs: Vec<(Expr, Expr)>,
+    to: Buffer,
+}
+
+/// A buffer with rows, their length, and the loops that must run for one to be read.
+type Found = (Buffer, Expr, Vec<(Expr, Expr)>);
+
+/// Loops around a statement, outermost first: their indices and bounds.
+type Around = Vec<(Local, Expr, Expr)>;
+
+/// The index `a < S` of an inner loop in `i * S + a`, with `S`.
+fn row_of(analysis: &Analysis, offset: &Expr, loops: &Around) -> Option<(Local, Expr)> {
+    let Expr::Op(Op::Add, args) = offset else { return None };
+    let [Expr::Op(Op::Mul, product), Expr::Local(a)] = args.as_slice() else { return None };
+    let [Expr::Local(i), length] = product.as_slice() else { return None };
+    (*i == analysis.index && is_below(*a, length, loops)).then(|| (*a, length.clone()))
+}
+
+/// Whether the index of a loop lies in `0..length`: by its own bounds, or by those of loops around that these mention.
+fn is_below(index: Local, length: &Expr, loops: &Around) -> bool {
+    let Some(at) = loops.iter().position(|(l, _, _)| *l == index) else { return false };
+    let (_, lo, hi) = &loops[at];
+    let around = loops[..at].to_vec();
+    let inner = |e: &Expr| match e {
+        Expr::Local(l) => Some(*l),
+        Expr::Op(Op::Add, args) => match args.as_slice() {
+            [Expr::Local(l), one] if one.as_int() == Some(1) => Some(*l),
+            _ => None,
+        },
+        _ => None,
+    };
+    let from_zero = lo.as_int().is_some_and(|c| c >= 0) || inner(lo).is_some_and(|l| is_below(l, length, &around));
+    from_zero && (hi == length || inner(hi).is_some_and(|l| is_below(l, length, &around)))
+}
+
+/// Rows that are read in loops in loops, whatever the data are, with the condition that all those loops run.
+fn find_rows(analysis: &Analysis, known: &FxHashSet<Local>, block: &[Stmt], loops: &mut Around, found: &mut Vec<Found>) {
+    let is_known = |e: &Expr| {
+        !e.any(&mut |e| match e {
+            Expr::Local(l) => !known.contains(l),
+            Expr::Load(..) | Expr::Partial(..) | Expr::Select(..) => true,
+            Expr::Op(op, _) => !matches!(op, Op::Add | Op::Sub | Op::Mul | Op::IDiv | Op::Min | Op::Max),
+            Expr::Lit(_) => false,
+        })
+    };
+    for s in block {
+        // A check that fails would come too late.
+        if matches!(s, Stmt::Check(_)) {
+            return;
+        }
+        if loops.len() > 1 && loops.iter().all(|(_, lo, hi)| is_known(lo) && is_known(hi)) {
+            s.for_each_expr(&mut |e| {
+                e.any(&mut |e| {
+                    if let Expr::Load(b, offset) = e {
+                        if let Some((_, length)) =
+                            row_of(analysis, offset, loops).filter(|(_, n)| !analysis.inside.contains(b) && is_known(n))
+                        {
+                            let runs = loops.iter().map(|(_, lo, hi)| (lo.clone(), hi.clone())).collect();
+                            found.push((*b, length, runs));
+                        }
+                    }
+                    false
+                });
+            });
+        }
+        if let Stmt::Loop(l) = s {
+            loops.push((l.index, l.lo.clone(), l.hi.clone()));
+            find_rows(analysis, known, &l.body, loops, found);
+            loops.pop();
+        }
+    }
+}
+
+fn use_rows(analysis: &Analysis, s: &mut Stmt, rows: &[Row], loops: &mut Around) {
+    let around = loops.clone();
+    s.map_exprs(&mut |e| {
+        e.map_loads(&mut |b, offset| {
+            if let Some((index, length)) = row_of(analysis, &offset, &around) {
+                let is_there = |row: &Row| row.runs.iter().all(|run| around.iter().any(|(_, lo, hi)| (lo, hi) == (&run.0, &run.1)));
+                if let Some(row) = rows.iter().find(|row| row.from == b && row.length == length && is_there(row)) {
+                    return Expr::Load(row.to, Box::new(Expr::Local(index)));
+                }
+            }
+            Expr::Load(b, Box::new(offset))
+        })
+    });
+    let depth = loops.len();
+    if let Stmt::Loop(l) = s {
+        loops.push((l.index, l.lo.clone(), l.hi.clone()));
+    }
+    s.blocks_mut().into_iter().for_each(|b| b.iter_mut().for_each(|s| use_rows(analysis, s, rows, loops)));
+    loops.truncate(depth);
+}
+
+/// Memory for all lanes.
+fn widen(block: &mut [Stmt], own: &FxHashSet<Buffer>, width: i64) {
+    for s in block {
+        if let Stmt::Allocate(b, count) = s {
+            if own.contains(b) {
+                *count = std::mem::replace(count, Expr::int(0)).times(Expr::int(width));
+            }
+        }
+        s.blocks_mut().into_iter().for_each(|b| widen(b, own, width));
+    }
+}
