@@ -30,15 +30,15 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
         let nest = |from: usize, element: Exp| indices[from..].iter().rev().fold(element, |e, (j, n)| for_(*j, n.clone(), e));
         let same = !element.mentions(i) && !indices.iter().any(|(_, n)| n.mentions(i));
         let light = is_light(cx, &element) && !costs_nothing(cx.vars, &element);
-        let alone = if light && reads_rows(&rest, vars[k], indices.len(), &mut vec![]) {
+        let (alone, whole) = if light && reads_rows(&rest, vars[k], indices.len(), &mut vec![]) {
             let (keys, (last, size)) = (indices[..indices.len() - 1].to_vec(), indices[indices.len() - 1].clone());
             let row = for_(last, size, element);
             let rest = with_rows(cx, *rest, vars[k], &keys, &row);
             return Ok(Exp::Let(vars, value, Box::new(rest)));
         } else if light {
-            nest(0, element)
+            (nest(0, element), true)
         } else if same && !costs_nothing(cx.vars, &element) && total(cx, &nest(1, element.clone())) && only_rows(&rest, vars[k]) {
-            nest(1, element)
+            (nest(1, element), false)
         } else {
             continue;
         };
@@ -46,11 +46,11 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
             continue;
         }
         let Some(rows) = cx.vars.ty(vars[k]).without_axes(1) else { continue };
-        let ty = if same { rows } else { cx.vars.ty(vars[k]).clone() };
+        let ty = if whole { cx.vars.ty(vars[k]).clone() } else { rows };
         let name = cx.vars.name(vars[k]).to_string();
         let v = cx.vars.fresh(name, ty);
         let alone = copy(cx.vars, &alone, &Substitution::default());
-        let rest = if same { read_rows(*rest, vars[k], v) } else { rename(*rest, vars[k], v) };
+        let rest = if whole { rename(*rest, vars[k], v) } else { read_rows(*rest, vars[k], v) };
         // The loop's own result is not used any more, and goes.
         return Ok(let_(vec![v], alone, let_(vars, *value, rest)));
     }
