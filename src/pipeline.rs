@@ -13,12 +13,14 @@ use crate::ir::facts::{Facts, Proofs};
 use crate::ir::fingerprint::fingerprint;
 use crate::ir::traverse::{Substitution, copy, substitute};
 use crate::ir::*;
+use crate::optimize::count_bounded::count_bounded;
 use crate::optimize::dissolve_singletons::dissolve_singletons;
 use crate::optimize::forget_states::forget_states;
 use crate::optimize::fuse::fuse;
 use crate::optimize::fuse_siblings::fuse_siblings;
 use crate::optimize::hoist::hoist;
 use crate::optimize::inline::{callees, inline, inline_for_derivatives};
+use crate::optimize::interchange::interchange;
 use crate::optimize::merge_sums::merge_sums;
 use crate::optimize::normalize::normalize;
 use crate::optimize::share::share;
@@ -52,8 +54,9 @@ const FINISH: &[(&str, Pass)] = &[
     ("take_out", take_out),
     ("store_or_recompute", store_or_recompute),
     ("hoist", hoist),
-    ("share", share),
+    ("interchange", interchange),
     ("forget_states", forget_states),
+    ("share", share),
 ];
 
 /// Last of all, since simplification takes such loops apart.
@@ -195,8 +198,8 @@ impl Compiler {
             if until == Some(name) {
                 return;
             }
-            // It says truly whether it changed anything, and most often it does not.
-            if changed || *name != "forget_states" {
+            // These say truly whether they changed anything, and most often they do not.
+            if changed || !["interchange", "forget_states"].contains(name) {
                 self.settle_observed(id, None, observe);
             }
         }
@@ -408,7 +411,7 @@ fn expand_partials(cx: &mut Context, exp: Exp) -> Exp {
     partials::expand_partials(cx.vars, exp)
 }
 
-/// No derivative is taken any more: what was for derivatives alone goes.
+/// No derivative is taken any more: what was for derivatives alone goes, and bounds on steps become checks.
 fn finish_derivatives(cx: &mut Context, exp: Exp) -> Exp {
     fn go_on(exp: Exp) -> Exp {
         match exp.map_children(&mut go_on) {
@@ -416,5 +419,6 @@ fn finish_derivatives(cx: &mut Context, exp: Exp) -> Exp {
             exp => exp,
         }
     }
-    go_on(expand_partials(cx, exp))
+    let exp = go_on(expand_partials(cx, exp));
+    count_bounded(cx.vars, exp)
 }

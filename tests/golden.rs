@@ -18,7 +18,7 @@
 
 mod harness;
 
-use harness::derivatives::Modes;
+use harness::derivatives::{Counted, Modes};
 use harness::stages::{Stages, Target};
 use harness::{load, read};
 use iverson::check::{self, DerivativeKind};
@@ -306,7 +306,7 @@ impl Subject {
         }
         match &self.modes[&id] {
             Some(modes) => match modes.check(args, Target::Compiled)? {
-                true => modes.tangent_is_cheap(args),
+                true => modes.tangent_is_cheap(args, Counted::Results),
                 false => Ok(()),
             },
             None => self.stages(id, None, &None)?.call(args, Target::Compiled).map(|_| ()),

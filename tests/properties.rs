@@ -11,7 +11,7 @@ use generator::grow::grow;
 use generator::matrix::Matrix;
 use generator::shrink::shrink;
 use generator::{Generated, Random, Ty, Width};
-use harness::derivatives::Modes;
+use harness::derivatives::{Counted, Modes};
 use harness::stages::Target;
 use iverson::interpret;
 use iverson::types::{Lit, Scalar};
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 /// As many as fill the matrix.
-const DEFAULT_COUNT: u64 = 600;
+const DEFAULT_COUNT: u64 = 700;
 /// Every so many programs are also compiled, and differentiated twice.
 const COMPILED_EVERY: u64 = 5;
 const NESTED_EVERY: u64 = 4;
@@ -136,17 +136,22 @@ fn check_all(seed: u64, generated: &Generated) -> Result<(), String> {
     let target = if compiled { Target::Compiled } else { Target::Interpreter };
     let main = program.find("f").ok_or("the program has no `f`")?;
     let function = program_without_derivatives(&program, main);
-    let modes = Modes::new(&program, main)?.ok_or("`f` has floats")?;
+    let mut modes = Modes::new(&program, main)?.ok_or("`f` has floats")?;
+    modes.stops = generated.stops();
     let probe = interpret::call(&function, main, &arguments(generated, seed, PROBE.0, PROBE.1));
     let deep = probe.is_ok_and(|(_, counts)| counts.total() > LIMIT);
     DEEP.fetch_add(deep as u64, Relaxed);
     let affordable = |(n, m): &(i64, i64)| !deep || *n.min(m) <= 1;
     for (n, m) in SIZES.into_iter().filter(affordable) {
-        modes.check(&arguments(generated, seed, n, m), target).map_err(|e| format!("{e}\n(n = {n}, m = {m})"))?;
+        let args = arguments(generated, seed, n, m);
+        let checked =
+            modes.check(&args, target).and_then(|runs| if runs { modes.tangent_is_cheap(&args, Counted::InputsToo) } else { Ok(()) });
+        checked.map_err(|e| format!("{e}\n(n = {n}, m = {m})"))?;
     }
     if nested {
         let gradient = program.find("gradient").ok_or("the program has no `gradient`")?;
-        let modes = Modes::new(&program, gradient)?.ok_or("gradients have floats")?;
+        let mut modes = Modes::new(&program, gradient)?.ok_or("gradients have floats")?;
+        modes.stops = generated.stops();
         for (n, m) in NESTED_SIZES.into_iter().filter(affordable) {
             let mut args = arguments(generated, seed, n, m);
             let Ok((value, _)) = interpret::call(&function, main, &args) else { continue };

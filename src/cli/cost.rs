@@ -55,11 +55,15 @@ pub fn report(source: &Source, id: FunctionId, given: &[(String, String)], memor
             if json {
                 let mut report: serde_json::Map<_, _> = formulas.iter().map(|(name, p)| (name.replace(' ', "_"), json!(p))).collect();
                 report.insert("exact".into(), json!(counts.exact && counts.saved_exact));
+                report.insert("at_most".into(), json!(counts.bounds));
                 return writeln!(out, "{}", serde_json::Value::Object(report));
             }
             formulas.iter().try_for_each(|(name, p)| writeln!(out, "{name:<16} {p}"))?;
             match (counts.exact, counts.saved_exact) {
                 (true, true) => Ok(()),
+                (false, _) if !counts.bounds => {
+                    writeln!(out, "(of a `while` loop one round is counted: how often it runs depends on data)")
+                }
                 (false, _) => writeln!(out, "(at most: the count depends on data)"),
                 (true, false) => writeln!(out, "(at most: what is saved depends on data)"),
             }

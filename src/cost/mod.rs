@@ -3,7 +3,8 @@
 //! The counts are the interpreter's: every operation on floats once, partials as calls, one addition for each float
 //! added into a destination (see `interpret`). Loops are summed symbolically, over triangles and under brackets too.
 //! Where a count depends on data, the formula is an upper bound and says so (`exact` is false): a guard on data counts
-//! as if it held, of an `if` on data the dearer branch counts.
+//! as if it held, of an `if` on data the dearer branch counts, and of a `while` loop as many rounds as its `#[bound(n)]`
+//! says. Of one without a bound one round counts, which is no bound, and the formula says that too (`bounds` is false).
 //!
 //! Sizes are taken to be at least zero, as they are.
 
@@ -27,6 +28,8 @@ pub struct Cost {
     pub calls: Poly,
     /// Whether these are the counts, and not only bounds on them.
     pub exact: bool,
+    /// Whether they are bounds. They are not where a `while` loop has operations and no `#[bound(n)]`: one round of it is counted.
+    pub bounds: bool,
     /// The most values that are kept at one time: in arrays with names, states of loops, and histories.
     pub saved: Poly,
     pub saved_exact: bool,
@@ -47,19 +50,21 @@ pub fn cost(program: &Program, id: FunctionId) -> Cost {
     let mut analysis = Analysis { program, functions: FxHashMap::default(), types: FxHashMap::default() };
     let (tally, exact) = analysis.function(id);
     let Tally { additions, multiplications, calls, saved } = tally;
-    Cost { additions, multiplications, calls, exact: exact.counts, saved, saved_exact: exact.saved }
+    Cost { additions, multiplications, calls, exact: exact.counts, bounds: exact.bounds, saved, saved_exact: exact.saved }
 }
 
 /// What is exact.
 #[derive(Clone, Copy, Debug)]
 struct Exact {
     counts: bool,
+    bounds: bool,
     saved: bool,
 }
 
 impl std::ops::BitAndAssign for Exact {
     fn bitand_assign(&mut self, other: Exact) {
         self.counts &= other.counts;
+        self.bounds &= other.bounds;
         self.saved &= other.saved;
     }
 }
@@ -162,7 +167,7 @@ impl<'a> Analysis<'a> {
         let f = self.program.function(id);
         let Body::Exp(body) = &f.body else { panic!("cost: `{}` is a derivative that has not been defined yet", f.name) };
         let scope = Scope { place: Place { facts: Facts::of_function(f), indices: vec![] }, ..Scope::default() };
-        let mut walk = Walk { analysis: self, exact: Exact { counts: true, saved: true } };
+        let mut walk = Walk { analysis: self, exact: Exact { counts: true, bounds: true, saved: true } };
         let tally = walk.count(&scope, body, &Use::Evaluated);
         let exact = walk.exact;
         let result = (tally.map(|p| p.settle(&scope.place)), exact);
@@ -276,14 +281,21 @@ impl Walk<'_, '_> {
                 };
                 let steps = match &l.trip {
                     Trip::For(range) => self.looped(scope, range, |me, inner| step(me, &mut inner.clone())),
-                    // How often it runs is not known before it runs: one round stands for all of them.
+                    // How often it runs is not known before it runs: as often as its bound says, or one round stands for all of
+                    // them. What it does to integers alone is not counted in any case.
                     Trip::While(condition) => {
                         let mut inner = scope.clone();
                         inner.unknown.extend(&l.state);
-                        self.exact.counts = false;
-                        let round = self.evaluate(&inner, condition).add(&step(self, &mut inner));
-                        self.exact.saved &= round.saved.is_zero();
-                        round
+                        let (test, round) = (self.evaluate(&inner, condition), step(self, &mut inner));
+                        let free = test.is_zero() && round.is_zero();
+                        let most = l.bound().map(|bound| Poly::from_size(&scope.size(bound)).maximum(&Poly::zero(), &scope.place.facts));
+                        self.exact &= Exact { counts: free, bounds: free || most.is_some(), saved: round.saved.is_zero() };
+                        match most {
+                            Some(most) => {
+                                test.times(&most.add(&Poly::one())).add(&Tally { saved: round.saved.clone(), ..round.times(&most) })
+                            }
+                            None => test.add(&round),
+                        }
                     }
                 };
                 self.forget(&l.state, &steps);
@@ -304,7 +316,7 @@ impl Walk<'_, '_> {
                 let mut inner = scope.clone();
                 inner.place.facts.assume(p);
                 let tally = self.count(&inner, e, usage);
-                self.exact &= Exact { counts: exact || tally.is_zero(), saved: exact || tally.saved.is_zero() };
+                self.exact &= Exact { counts: exact || tally.is_zero(), bounds: true, saved: exact || tally.saved.is_zero() };
                 condition.add(&tally.times(&holds))
             }
             Exp::If(p, a, b) => {
@@ -318,7 +330,7 @@ impl Walk<'_, '_> {
                     yes.times(&holds).add(&no.times(&Poly::one().sub(&holds)))
                 } else {
                     let same = yes.zip(&no, Poly::sub).is_zero();
-                    self.exact &= Exact { counts: same, saved: yes.saved == no.saved };
+                    self.exact &= Exact { counts: same, bounds: true, saved: yes.saved == no.saved };
                     yes.zip(&no, Poly::larger)
                 };
                 condition.add(&branches)
@@ -391,7 +403,7 @@ impl Walk<'_, '_> {
     fn forget(&mut self, vars: &[Var], tally: &Tally) {
         let mentioned = |p: &Poly| vars.iter().any(|v| p.mentions(*v));
         let counts = ![&tally.additions, &tally.multiplications, &tally.calls].into_iter().any(mentioned);
-        self.exact &= Exact { counts, saved: !mentioned(&tally.saved) };
+        self.exact &= Exact { counts, bounds: true, saved: !mentioned(&tally.saved) };
     }
 
     /// A body over a range, with the cost of the range.

@@ -457,12 +457,27 @@ impl<'a> Interpreter<'a> {
                 }
             }
             Trip::While(condition) => {
+                let mut steps = 0;
                 while self.bound(&l.state, state.clone(), |me| Ok(me.eval(condition)?.truth()))? {
+                    self.one_more(l, &mut steps)?;
                     state = self.bound(&l.state, state, |me| me.eval(&l.body))?;
                 }
             }
         }
         Ok(state)
+    }
+
+    /// Counts a step of a loop that may say how many there are at most.
+    fn one_more(&mut self, l: &'a Iteration, steps: &mut i64) -> Outcome<()> {
+        *steps += 1;
+        let Some(bound) = l.bound() else { return Ok(()) };
+        let bound = bound.evaluate(&|v| Some(self.var(v).int())).unwrap_or_else(|| panic!("interpret: the bound {bound:?} has no value"));
+        self.operate(
+            Op::Bounded,
+            &[Lit::I64(*steps), Lit::I64(bound)],
+            self.program.vars.origin(l.state[0]).map_or(Site::default(), Site::new),
+        )?;
+        Ok(())
     }
 
     /// A loop of which some states are only added to: these stay in one place.
@@ -511,13 +526,17 @@ impl<'a> Interpreter<'a> {
                     self.at(range.index, i, |me| step(me, carried))?;
                 }
             }
-            Trip::While(condition) => loop {
-                bind(self, carried);
-                if !self.eval(condition)?.truth() {
-                    break;
+            Trip::While(condition) => {
+                let mut steps = 0;
+                loop {
+                    bind(self, carried);
+                    if !self.eval(condition)?.truth() {
+                        break;
+                    }
+                    self.one_more(l, &mut steps)?;
+                    step(self, carried)?;
                 }
-                step(self, carried)?;
-            },
+            }
         }
         l.state.iter().for_each(|v| self.env[v.0 as usize] = None);
         Ok(())

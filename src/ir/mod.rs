@@ -166,8 +166,15 @@ pub struct Iteration {
     pub trip: Trip,
     /// The state after the iteration, of the state's type.
     pub body: Exp,
-    /// How the loop is to be differentiated, `#[bound(n)]`; they change no value. Each at most once.
+    /// How the loop is to be differentiated, and `#[bound(n)]`; they change no value. Each at most once.
     pub annotations: Vec<(Annotation, Size)>,
+}
+
+impl Iteration {
+    /// How often it runs at most, where that is said.
+    pub fn bound(&self) -> Option<&Size> {
+        self.annotations.iter().find(|(a, _)| *a == Annotation::Bound).map(|(_, n)| n)
+    }
 }
 
 /// What may be asked for a loop, with a number.
@@ -177,7 +184,7 @@ pub enum Annotation {
     Stripmine,
     /// `#[checkpoint(every = k)]`: keep every `k`-th state, and run what is between them again.
     Checkpoint,
-    /// `#[bound(n)]`: a `while` loop runs at most `n` times.
+    /// `#[bound(n)]`: a `while` loop runs at most `n` times; that it goes on is an error.
     Bound,
 }
 

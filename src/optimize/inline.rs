@@ -66,7 +66,7 @@ fn inline_exp(program: &mut Program, exp: Exp, wanted: &dyn Fn(FunctionId) -> bo
     for size in &callee.sizes {
         let value = bound.get(size).cloned().expect("every size is bound by an argument");
         // A size is a number of places: that of an axis `n - 1` is not -1 where `n` is 0.
-        let exact = value.as_var().is_some() || value.as_constant().is_some() || !is_axis(program, id, *size);
+        let exact = is_natural(program, &value) || value.as_constant().is_some() || !is_axis(program, id, *size);
         let value = if exact { value } else { value.maximum(&Size::constant(0)) };
         with.insert(*size, size_exp(&value));
     }
@@ -86,6 +86,15 @@ fn inline_exp(program: &mut Program, exp: Exp, wanted: &dyn Fn(FunctionId) -> bo
     // What is called may itself have calls of such functions left.
     let body = inline_exp(program, body, wanted);
     lets(bindings, if callee.span.is_of_library() { body.called_from(site.span) } else { body })
+}
+
+/// Whether a size is a variable, or a sum of sizes of functions, which are not negative.
+fn is_natural(program: &Program, size: &Size) -> bool {
+    let mut vars = vec![];
+    size.variables(&mut vars);
+    let sizes = || vars.iter().all(|v| program.functions.iter().any(|f| f.sizes.contains(v)));
+    let sums = size.degree() <= 1 && size.nesting() == 0 && size.terms().all(|(_, c)| c >= 0);
+    size.as_var().is_some() || (sums && sizes())
 }
 
 /// The expression where some variables are zero, and everything that is zero with them is left out.

@@ -1,11 +1,13 @@
 //! Optimisation: one verb per file, each from expression to expression.
 
+pub mod count_bounded;
 pub mod dissolve_singletons;
 pub mod forget_states;
 pub mod fuse;
 pub mod fuse_siblings;
 pub mod hoist;
 pub mod inline;
+pub mod interchange;
 pub mod merge_sums;
 pub mod normalize;
 pub mod share;

@@ -37,17 +37,17 @@ pub enum Kind {
     Var, Lit, Add, Sub, Mul, Div, Neg, Pow, Function, Function2, Index, Row, Slice, Kept, Gather, Singleton, For, Sum, Prod,
     Max, Min, ArgMax, ArgMin, Any, All, Guard, If, IfZero, Let, LetTuple, Tuple, Array, Call, Compare, Logic, Convert, DivMod,
     Scale, History, Derivative, Loop, With, Map, Reduce, Scan, Bins, Scatter, Apply, LambdaDerivative,
-    Record, Summed, Filter, HigherOrder, Generic,
+    Record, Summed, Filter, HigherOrder, Generic, Given, Stopped,
 }
 
 impl Kind {
     #[rustfmt::skip]
-    pub const ALL: [Kind; 54] = {
+    pub const ALL: [Kind; 56] = {
         use Kind::*;
         [Var, Lit, Add, Sub, Mul, Div, Neg, Pow, Function, Function2, Index, Row, Slice, Kept, Gather, Singleton, For, Sum, Prod,
          Max, Min, ArgMax, ArgMin, Any, All, Guard, If, IfZero, Let, LetTuple, Tuple, Array, Call, Compare, Logic, Convert, DivMod,
          Scale, History, Derivative, Loop, With, Map, Reduce, Scan, Bins, Scatter, Apply, LambdaDerivative,
-         Record, Summed, Filter, HigherOrder, Generic]
+         Record, Summed, Filter, HigherOrder, Generic, Given, Stopped]
     };
 }
 
@@ -57,12 +57,13 @@ pub fn producers(class: Class) -> &'static [Kind] {
     use Kind::*;
     match class {
         Class::Float => &[Var, Lit, Add, Sub, Mul, Div, Neg, Pow, Function, Function2, Index, Gather, Sum, Prod, Max, Min, Guard, If, IfZero,
-            Let, LetTuple, Call, Convert, Derivative, Loop, Reduce, Apply, LambdaDerivative, Record, Summed, Filter, HigherOrder, Generic],
+            Let, LetTuple, Call, Convert, Derivative, Loop, Reduce, Apply, LambdaDerivative, Record, Summed, Filter, HigherOrder, Generic, Given, Stopped],
         Class::Int => &[Var, Lit, Add, Sub, Mul, Neg, Pow, Function, Function2, Sum, Prod, Max, Min, ArgMax, ArgMin, Guard, If, Let, Convert, DivMod, Reduce, Apply, Record, Generic],
         Class::Place => &[Var, Lit, Sub, Function2, ArgMax, ArgMin, Gather, If, Let, DivMod],
         Class::Bool => &[Var, Lit, Compare, Logic, Any, All, If, Let, Reduce, Apply, Record, Generic],
         Class::Vector => &[Var, For, Sum, Add, Sub, Neg, Scale, Guard, If, IfZero, Let, LetTuple, Row, Slice, Kept, Singleton, Array,
-            Call, History, Derivative, Loop, With, Map, Reduce, Scan, Bins, Scatter, Apply, LambdaDerivative, Record, Summed, HigherOrder, Generic],
+            Call, History, Derivative, Loop, With, Map, Reduce, Scan, Bins, Scatter, Apply, LambdaDerivative, Record, Summed, HigherOrder, Generic,
+            Given, Stopped],
         Class::Matrix => &[Var, For, Sum, Add, Sub, Neg, Scale, Guard, If, IfZero, Let, LetTuple, Singleton, Array, With, Map, Scan, Bins,
             Scatter, Record, Summed],
         Class::Tuple => &[Var, Tuple, If, Let, LetTuple, For, Index, Sum, Add, Guard, Call, Derivative, Loop, Map, Reduce, Scan, Apply, Record],
@@ -135,6 +136,9 @@ pub fn slots(kind: Kind, class: Class) -> Vec<Class> {
         Kind::HigherOrder if class == Class::Vector => vec![Float, Vector],
         Kind::HigherOrder => vec![Float],
         Kind::Generic => vec![own],
+        Kind::Given if class == Class::Vector => vec![Vector, Float],
+        Kind::Given => vec![Float],
+        Kind::Stopped => vec![own],
     }
 }
 

@@ -89,6 +89,11 @@ impl Grower<'_> {
         format!("{stem}{}", self.names)
     }
 
+    /// Whether the definition may be called here.
+    pub(super) fn calls(&self, name: &str) -> bool {
+        self.callable.iter().any(|c| c == name)
+    }
+
     pub(super) fn dim(&mut self) -> Dim {
         let mut all = dims(self.sizes);
         if self.random.chance(20) {
@@ -439,7 +444,7 @@ impl Grower<'_> {
                     },
                     _ => return None,
                 };
-                if !self.callable.iter().any(|c| c == function) {
+                if !self.calls(function) {
                     return None;
                 }
                 made(&format!("{function}({{}}, {{}})"), vec![part!(Ty::Floats(vec![dim])), part!(Ty::F64)])
@@ -504,12 +509,14 @@ impl Grower<'_> {
             Kind::Map | Kind::Reduce | Kind::Scan | Kind::Bins | Kind::Scatter | Kind::Apply | Kind::LambdaDerivative => {
                 self.functional(kind, ty, d)
             }
-            Kind::Record | Kind::Summed | Kind::Filter | Kind::HigherOrder | Kind::Generic => self.structured(kind, ty, d),
+            Kind::Record | Kind::Summed | Kind::Filter | Kind::HigherOrder | Kind::Generic | Kind::Given | Kind::Stopped => {
+                self.structured(kind, ty, d)
+            }
         }
     }
 
     fn derivative(&mut self, ty: &Ty, d: usize) -> Option<Tree> {
-        if !self.callable.iter().any(|c| c == "h") {
+        if !self.calls("h") {
             return None;
         }
         let here = Some((Kind::Derivative, Class::of(ty)));

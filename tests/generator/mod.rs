@@ -3,7 +3,8 @@
 //! `grammar.rs` says which constructs make a value of which class and what they are made of; `grow.rs` grows programs by
 //! it, preferring constructs that were seldom seen in their place (`functional.rs`: loops, lambdas and combinators;
 //! `structured.rs`: records, loops with summed results, sizes that depend on
-//! data, definitions that take functions or any type);
+//! data, definitions that take functions or any type or have derivatives of
+//! their own);
 //! `shrink.rs` makes a failing program smaller;
 //! `matrix.rs` counts which construct stood directly in which.
 
@@ -183,6 +184,10 @@ impl Generated {
     }
     pub fn text(&self) -> String {
         self.text_with("")
+    }
+    /// Whether derivatives end somewhere, so that differences are none.
+    pub fn stops(&self) -> bool {
+        self.definitions.iter().any(|d| d.body.text().contains(structured::STOP))
     }
     /// The type of a parameter of the last definition.
     pub fn given(&self, ty: &Ty) -> String {

@@ -1,5 +1,5 @@
-//! Growing records, loops with summed results, arrays whose size depends on data, and calls of definitions that take functions
-//! or values of any type.
+//! Growing records, loops with summed results, arrays whose size depends on data, calls of definitions that take functions
+//! or values of any type, or whose derivatives are given.
 
 use super::grammar::{Class, Kind};
 use super::grow::{Grower, node};
@@ -19,8 +19,24 @@ pub const HELPERS: &[(&str, &str)] = &[
     ("both(", "type Pair = {first: f64, second: f64}\ndef both(t: f64 -> f64, p: Pair) -> f64 = t(p.first) - 0.5 * t(sin(p.second))\n"),
     ("each(", "def each(t: (f64, i64) -> f64, u: [p]f64) -> [p]f64 = for i. t(u[i], i)\n"),
     ("chosen(", "def chosen(k: i64, a: T, b: T) -> T = if k mod 2 == 0 then a else b\n"),
+    (
+        "bent(",
+        "def bent(t: f64) -> f64 = t * sin(t)
+def jvp bent(t: f64, dt: f64) -> f64 = (sin(t) + t * cos(t)) * dt
+",
+    ),
+    (
+        "curved(",
+        "def curved(u: [p]f64, t: f64) -> [p]f64 = for i. sin(u[i]) * t
+def vjp curved(u: [p]f64, t: f64, seed: [p]f64) -> ([p]f64, f64) =
+  (for i. cos(u[i]) * t * seed[i], sum i. sin(u[i]) * seed[i])
+",
+    ),
     ("swapped(", "def swapped(u: [p]T, v: [p]T) -> [p]T = for i. if i mod 2 == 0 then u[i] else v[i]\n"),
 ];
+
+/// Where this stands, differences are not derivatives.
+pub const STOP: &str = "stop_gradient";
 
 impl Grower<'_> {
     pub(super) fn structured(&mut self, kind: Kind, ty: &Ty, d: usize) -> Option<Tree> {
@@ -46,6 +62,14 @@ impl Grower<'_> {
                 let parts = (0..2).map(|_| self.tree(Some(here), ty, d, false)).collect();
                 Some(node(kind, ty, &pattern, parts))
             }
+            Kind::Given => match ty {
+                Ty::F64 => Some(node(kind, ty, "bent(sin({}))", vec![self.tree(Some(here), ty, d, false)])),
+                _ => {
+                    let parts = vec![self.tree(Some(here), ty, d, false), self.tree(Some(here), &Ty::F64, d, false)];
+                    Some(node(kind, ty, "curved({}, {})", parts))
+                }
+            },
+            Kind::Stopped => Some(node(kind, ty, &format!("{STOP}({{}})"), vec![self.tree(Some(here), ty, d, false)])),
             _ => None,
         }
     }

@@ -18,8 +18,18 @@ pub struct Modes {
     pub reverse: Stages,
     /// Positions of the float parameters.
     pub wrt: Vec<usize>,
+    /// Whether `stop_gradient` makes derivatives other than differences.
+    pub stops: bool,
     /// The formulas of the function and of its vjp, after all passes.
     costs: [Cost; 2],
+}
+
+/// What the bound on tangents counts beside operations.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code)]
+pub enum Counted {
+    Results,
+    InputsToo,
 }
 
 impl Modes {
@@ -39,7 +49,7 @@ impl Modes {
             let (program, id) = stages.last();
             cost(program, id)
         });
-        Ok(Some(Modes { function, forward: stages(DerivativeKind::Jvp)?, reverse, wrt, costs }))
+        Ok(Some(Modes { function, forward: stages(DerivativeKind::Jvp)?, reverse, wrt, stops: false, costs }))
     }
 
     /// All that must hold at a point; `Ok(false)` where the function fails there.
@@ -72,7 +82,9 @@ impl Modes {
             return Ok(true);
         }
         self.dual(&seed, &forward[1], &adjoints, &tangents)?;
-        self.differences(args, &tangents, &forward[1], &value)?;
+        if !self.stops {
+            self.differences(args, &tangents, &forward[1], &value)?;
+        }
 
         // Before `store_or_recompute` a gradient costs at most four times the function, its inputs and its outputs. What is
         // done in front of a loop instead of in each step counts even if the loop never runs: `hoist` does so in functions,
@@ -100,12 +112,16 @@ impl Modes {
         Ok(true)
     }
 
-    /// A value and its tangent cost at most four times what the value and what it consists of do. (Random programs are not
-    /// asked: work in front of a loop that never runs is no part of their functions.)
-    pub fn tangent_is_cheap(&self, args: &[Value]) -> Result<(), String> {
+    /// A value and its tangent cost at most four times what the value and what it consists of do. Of random programs the
+    /// inputs and what loops start from count too, as they do for gradients: many of their loops never run.
+    pub fn tangent_is_cheap(&self, args: &[Value], counted: Counted) -> Result<(), String> {
         let (program, id) = self.function.bounded();
         let Body::Exp(body) = &program.function(id).body else { return Err("a function that is not defined".to_string()) };
-        let (value, settled) = interpret::call(program, id, args).map_err(|f| f.message)?;
+        let (value, settled, memory) = interpret::call_measured(program, id, args).map_err(|f| f.message)?;
+        let given = match counted {
+            Counted::Results => 0,
+            Counted::InputsToo => args.iter().map(size).sum::<u64>() + memory.moved,
+        };
         let (last, last_id) = self.function.last();
         let own = settled.total().max(interpret::call(last, last_id, args).map_err(|f| f.message)?.1.total());
         let mut all = args.to_vec();
@@ -113,10 +129,10 @@ impl Modes {
         let (program, id) = self.forward.bounded();
         let cost = interpret::call(program, id, &all).map_err(|f| f.message)?.1.total();
         // A product has one multiplication more for each factor, so that one-hot tangents leave one term of it.
-        let bound = if has_product(body) { 5 } else { 4 } * (own + size(&value));
+        let bound = if has_product(body) { 5 } else { 4 } * (own + given + size(&value));
         if cost > bound {
             return Err(format!(
-                "the value and its tangent cost {cost} operations; the function costs {own}, with {} outputs the bound is {bound}\n{}",
+                "the value and its tangent cost {cost} operations; the function costs {own}, with {} outputs and {given} other numbers the bound is {bound}\n{}",
                 size(&value),
                 print_function(program, id)
             ));

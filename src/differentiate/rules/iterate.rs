@@ -120,7 +120,7 @@ fn from_zero(
             (t, size, substitute(cx.vars, body, &with))
         }
         Trip::While(condition) => {
-            let bound = l.annotations.iter().find(|(a, _)| *a == Annotation::Bound).map(|(_, n)| n.clone());
+            let bound = l.bound().cloned();
             let i = cx.vars.fresh("i", Type::I64);
             let Some(bound) = bound else {
                 let count = counted(cx, state, start, condition, step, forth);

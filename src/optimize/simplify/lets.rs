@@ -339,7 +339,7 @@ fn prune(vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) -> Result<Exp, Exp>
 }
 
 /// The parts `keep` of a tuple, pushed inwards, and those that had to be kept with them.
-fn project(exp: &Exp, keep: &[usize]) -> Option<(Exp, Vec<usize>)> {
+pub fn project(exp: &Exp, keep: &[usize]) -> Option<(Exp, Vec<usize>)> {
     match exp {
         Exp::Tuple(parts) => Some((tuple(keep.iter().map(|k| parts[*k].clone()).collect()), keep.to_vec())),
         Exp::For(i, size, body) => project(body, keep).map(|(body, kept)| (for_(*i, size.clone(), body), kept)),
