@@ -44,24 +44,24 @@ fn visit(cx: &mut Context, exp: Exp) -> Exp {
     let mut facts = std::mem::take(&mut cx.facts);
     let exp = match exp {
         Exp::For(i, size, body) if size.as_constant().is_none() => {
-            let body = inside(cx, *body, &mut facts, |facts| facts.enter_for(i, &size));
+            let body = inside(cx, *body, &mut facts, false, |facts| facts.enter_for(i, &size));
             Exp::For(i, size, Box::new(body))
         }
         Exp::Sum(range, body) if !is_constant(&range) => {
-            let body = inside(cx, *body, &mut facts, |facts| facts.enter_range(&range));
+            let body = inside(cx, *body, &mut facts, true, |facts| facts.enter_range(&range));
             Exp::Sum(range, Box::new(body))
         }
         Exp::Reduce(kind, range, body, site) if !is_constant(&range) => {
-            let body = inside(cx, *body, &mut facts, |facts| facts.enter_range(&range));
+            let body = inside(cx, *body, &mut facts, true, |facts| facts.enter_range(&range));
             Exp::Reduce(kind, range, Box::new(body), site)
         }
         Exp::Loop(mut l) if matches!(&l.trip, Trip::For(range) if !is_constant(range)) => {
             let Trip::For(range) = &l.trip else { unreachable!("seen above") };
-            l.body = inside(cx, l.body, &mut facts, |facts| facts.enter_range(range));
+            l.body = inside(cx, l.body, &mut facts, false, |facts| facts.enter_range(range));
             Exp::Loop(l)
         }
         Exp::History(mut h) if h.size.as_constant().is_none() => {
-            h.body = inside(cx, h.body, &mut facts, |facts| facts.enter_for(h.index, &h.size));
+            h.body = inside(cx, h.body, &mut facts, false, |facts| facts.enter_for(h.index, &h.size));
             Exp::History(h)
         }
         exp => map_children_with_facts(exp, &mut facts, &mut |e, facts| {
@@ -79,20 +79,21 @@ fn is_constant(range: &Range) -> bool {
     exp_size(&range.lo).zip(exp_size(&range.hi)).is_some_and(|(lo, hi)| hi.sub(&lo).as_constant().is_some())
 }
 
-/// The body of a loop, with what is known in it.
-fn inside(cx: &mut Context, body: Exp, facts: &mut Facts, enter: impl FnOnce(&mut Facts)) -> Exp {
+/// The body of a loop, with what is known in it; `adds` says that the loop only adds its values up.
+fn inside(cx: &mut Context, body: Exp, facts: &mut Facts, adds: bool, enter: impl FnOnce(&mut Facts)) -> Exp {
     let mark = facts.mark();
     enter(facts);
     std::mem::swap(&mut cx.facts, facts);
     let body = visit(cx, body);
-    let body = straight(cx, body);
+    let body = straight(cx, body, adds);
     std::mem::swap(&mut cx.facts, facts);
     facts.reset(mark);
     body
 }
 
-/// The body as straight-line scalars, if that is better.
-fn straight(cx: &mut Context, body: Exp) -> Exp {
+/// The body as straight-line scalars, if that is better. A sum of small sums reads along them as it is; written out it would
+/// read with gaps, so there only operations that go count.
+fn straight(cx: &mut Context, body: Exp, adds: bool) -> Exp {
     if !has_small_loop(&body) {
         return body;
     }
@@ -102,7 +103,7 @@ fn straight(cx: &mut Context, body: Exp) -> Exp {
     let (asked, dissolved) = (evaluation.graph.asked, evaluation.dissolved);
     let (exp, operations) = write::write(&mut evaluation.graph, &value);
     let gains = match operations {
-        0..=FEW_OPERATIONS => dissolved > 0 || operations * 10 < asked * 9,
+        0..=FEW_OPERATIONS => dissolved > 0 && !(adds && is_number(cx, &body)) || operations * 10 < asked * 9,
         _ => operations <= MOST_OPERATIONS && operations * 2 < asked,
     };
     if !gains {
@@ -110,6 +111,10 @@ fn straight(cx: &mut Context, body: Exp) -> Exp {
     }
     cx.changed = true;
     exp
+}
+
+fn is_number(cx: &Context, exp: &Exp) -> bool {
+    matches!(crate::ir::build::type_of_exp(cx.vars, exp), Type::Scalar(_))
 }
 
 /// Whether there is a loop of constant length, or an array that is written out.
