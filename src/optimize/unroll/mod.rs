@@ -103,7 +103,7 @@ fn straight(cx: &mut Context, body: Exp, adds: bool) -> Exp {
     let (asked, dissolved) = (evaluation.graph.asked, evaluation.dissolved);
     let (exp, operations) = write::write(&mut evaluation.graph, &value);
     let gains = match operations {
-        0..=FEW_OPERATIONS => dissolved > 0 && !(adds && is_number(cx, &body)) || operations * 10 < asked * 9,
+        0..=FEW_OPERATIONS => dissolved > 0 && !(adds && is_plain(&body)) || operations * 10 < asked * 9,
         _ => operations <= MOST_OPERATIONS && operations * 2 < asked,
     };
     if !gains {
@@ -113,8 +113,16 @@ fn straight(cx: &mut Context, body: Exp, adds: bool) -> Exp {
     exp
 }
 
-fn is_number(cx: &Context, exp: &Exp) -> bool {
-    matches!(crate::ir::build::type_of_exp(cx.vars, exp), Type::Scalar(_))
+/// Whether an expression is arithmetic on reads and on sums of such.
+fn is_plain(exp: &Exp) -> bool {
+    let own = match exp {
+        Exp::Var(_) | Exp::Lit(_) | Exp::Op(..) | Exp::Partial(..) | Exp::Index(..) | Exp::Sum(..) => true,
+        Exp::Singleton(..) | Exp::For(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_) | Exp::Update(..) => false,
+        Exp::Guard(..) | Exp::If(..) | Exp::Let(..) | Exp::Tuple(_) | Exp::Array(_) | Exp::Call(..) => false,
+    };
+    let mut all = own;
+    exp.for_each_child(&mut |e| all = all && is_plain(e));
+    all
 }
 
 /// Whether there is a loop of constant length, or an array that is written out.
