@@ -2,6 +2,11 @@
 #ifndef IVERSON_LANES_H
 #define IVERSON_LANES_H
 
+/* Vectors are passed only to functions that are inlined, so how they would be passed does not matter. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
 typedef double iv_vd __attribute__((vector_size(64)));
 typedef int64_t iv_vl __attribute__((vector_size(64)));
 /* The same anywhere in memory. */
