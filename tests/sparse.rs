@@ -180,7 +180,7 @@ fn golden_programs_have_the_entries_of_their_dense_jacobians() {
 }
 
 /// Seeds whose programs show a fault that is not mended yet: between two passes the column of an entry stands outside of its
-/// loop. The finished program is right.
+/// loop, and the interpreter stops there.
 const UNMENDED: &[u64] = &[1];
 
 #[test]
