@@ -275,6 +275,23 @@ pub struct Matrix {
     pub column_stride: Expr,
 }
 
+/// The number of statements, those inside of others too.
+pub fn statements(block: &[Stmt]) -> usize {
+    block.iter().map(|s| 1 + s.blocks().iter().map(|b| statements(b)).sum::<usize>()).sum()
+}
+
+/// The buffers that are allocated in a block, and inside of its statements.
+pub fn allocated(block: &[Stmt]) -> FxHashSet<Buffer> {
+    let mut found = FxHashSet::default();
+    for s in block {
+        if let Stmt::Allocate(b, _) = s {
+            found.insert(*b);
+        }
+        s.blocks().iter().for_each(|b| found.extend(allocated(b)));
+    }
+    found
+}
+
 /// One function, ready for a target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
@@ -343,6 +360,14 @@ impl Kernel {
             arena: vec![],
             reserves: 0,
         }
+    }
+    /// The locals that are known before anything runs: sizes, scalar inputs and what these give.
+    pub fn known_at_entry(&self) -> FxHashSet<Local> {
+        let scalars = self.inputs.iter().filter_map(|input| match input {
+            Input::Scalar(l) => Some(*l),
+            Input::Array(_) => None,
+        });
+        self.sizes.iter().copied().chain(scalars).chain(self.derived.iter().map(|(l, _)| *l)).collect()
     }
     pub fn local(&self, local: Local) -> &LocalInfo {
         &self.locals[local.0 as usize]
@@ -437,6 +462,15 @@ impl Expr {
         let mut found = false;
         self.for_each_child(&mut |e| found = found || e.any(test));
         found
+    }
+    /// Whether it is integer arithmetic on these locals alone.
+    pub fn is_known(&self, known: &FxHashSet<Local>) -> bool {
+        !self.any(&mut |e| match e {
+            Expr::Local(l) => !known.contains(l),
+            Expr::Load(..) | Expr::Partial(..) | Expr::Select(..) => true,
+            Expr::Op(op, _) => !matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::IDiv | Op::IMod | Op::Min | Op::Max),
+            Expr::Lit(_) => false,
+        })
     }
     pub fn mentions(&self, local: Local) -> bool {
         self.any(&mut |e| matches!(e, Expr::Local(l) if *l == local))

@@ -21,17 +21,9 @@ const MOST_STATEMENTS: usize = 1500;
 
 pub(super) fn lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, eager: bool) {
     let mut body = std::mem::take(&mut kernel.body);
-    let known = known_at_entry(kernel);
+    let known = kernel.known_at_entry();
     visit(kernel, bounds, &known, eager, &mut body);
     kernel.body = body;
-}
-
-fn known_at_entry(kernel: &Kernel) -> FxHashSet<Local> {
-    let scalars = kernel.inputs.iter().filter_map(|input| match input {
-        Input::Scalar(l) => Some(*l),
-        Input::Array(_) => None,
-    });
-    kernel.sizes.iter().copied().chain(scalars).chain(kernel.derived.iter().map(|(l, _)| *l)).collect()
 }
 
 fn visit(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, known: &FxHashSet<Local>, eager: bool, block: &mut [Stmt]) {
@@ -70,7 +62,7 @@ fn in_lanes(
     if matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi.wrapping_sub(lo) < if eager { 0 } else { 2 * LANES as i64 }) {
         return None;
     }
-    if !l.body.iter().all(is_possible) || l.body.iter().map(statements).sum::<usize>() > MOST_STATEMENTS {
+    if !l.body.iter().all(is_possible) || statements(&l.body) > MOST_STATEMENTS {
         return None;
     }
     let mut body = prepared(kernel, &l.body);
@@ -167,10 +159,6 @@ fn is_possible(s: &Stmt) -> bool {
     own && s.blocks().iter().all(|b| b.iter().all(is_possible))
 }
 
-fn statements(s: &Stmt) -> usize {
-    1 + s.blocks().iter().map(|b| b.iter().map(statements).sum::<usize>()).sum::<usize>()
-}
-
 /// The body with copies and zeros as loops, and with no reads in operands that may not be evaluated.
 fn prepared(kernel: &mut Kernel, block: &[Stmt]) -> Vec<Stmt> {
     let mut out = vec![];
@@ -250,8 +238,7 @@ struct Analysis {
 
 /// Which locals and buffers differ between lanes; `None` if something cannot be done in lanes.
 fn analyse(kernel: &Kernel, index: Local, totals: &[(Local, Combine)], body: &[Stmt]) -> Option<Analysis> {
-    let mut inside = FxHashSet::default();
-    collect_allocated(body, &mut inside);
+    let inside = allocated(body);
     let varying = totals.iter().map(|(l, _)| *l).chain([index]).collect();
     let lanes = Lanes { vectors: 1, varying, own: FxHashSet::default(), partial: false };
     let mut analysis = Analysis { lanes, index, inside };
@@ -265,15 +252,6 @@ fn analyse(kernel: &Kernel, index: Local, totals: &[(Local, Combine)], body: &[S
     let narrow = analysis.lanes.varying.iter().any(|l| !is_wide(kernel.local(*l).scalar) && kernel.local(*l).scalar != Scalar::Bool)
         || analysis.lanes.own.iter().any(|b| !is_wide(kernel.buffer(*b).scalar));
     (!narrow && analysis.is_allowed(kernel, body)).then_some(analysis)
-}
-
-fn collect_allocated(block: &[Stmt], out: &mut FxHashSet<Buffer>) {
-    for s in block {
-        if let Stmt::Allocate(b, _) = s {
-            out.insert(*b);
-        }
-        s.blocks().iter().for_each(|b| collect_allocated(b, out));
-    }
 }
 
 impl Analysis {
@@ -506,25 +484,17 @@ fn is_below(index: Local, length: &Expr, loops: &Around) -> bool {
 
 /// Rows that are read in loops in loops, whatever the data are, with the condition that all those loops run.
 fn find_rows(analysis: &Analysis, known: &FxHashSet<Local>, block: &[Stmt], loops: &mut Around, found: &mut Vec<Found>) {
-    let is_known = |e: &Expr| {
-        !e.any(&mut |e| match e {
-            Expr::Local(l) => !known.contains(l),
-            Expr::Load(..) | Expr::Partial(..) | Expr::Select(..) => true,
-            Expr::Op(op, _) => !matches!(op, Op::Add | Op::Sub | Op::Mul | Op::IDiv | Op::Min | Op::Max),
-            Expr::Lit(_) => false,
-        })
-    };
     for s in block {
         // A check that fails would come too late.
         if matches!(s, Stmt::Check(_)) {
             return;
         }
-        if loops.len() > 1 && loops.iter().all(|(_, lo, hi)| is_known(lo) && is_known(hi)) {
+        if loops.len() > 1 && loops.iter().all(|(_, lo, hi)| lo.is_known(known) && hi.is_known(known)) {
             s.for_each_expr(&mut |e| {
                 e.any(&mut |e| {
                     if let Expr::Load(b, offset) = e {
                         if let Some((_, length)) =
-                            row_of(analysis, offset, loops).filter(|(_, n)| !analysis.inside.contains(b) && is_known(n))
+                            row_of(analysis, offset, loops).filter(|(_, n)| !analysis.inside.contains(b) && n.is_known(known))
                         {
                             let runs = loops.iter().map(|(_, lo, hi)| (lo.clone(), hi.clone())).collect();
                             found.push((*b, length, runs));

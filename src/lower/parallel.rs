@@ -17,12 +17,7 @@ const CALL: i64 = 16;
 const UNKNOWN: i64 = 16;
 
 pub(super) fn parallel(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, options: Options) {
-    let mut known: Vec<Local> = kernel.sizes.clone();
-    known.extend(kernel.inputs.iter().filter_map(|input| match input {
-        Input::Scalar(l) => Some(*l),
-        Input::Array(_) => None,
-    }));
-    known.extend(kernel.derived.iter().map(|(l, _)| *l));
+    let known = kernel.known_at_entry();
     let body = std::mem::take(&mut kernel.body);
     let mut marker = Marker { kernel, bounds, known, again: false, options };
     let body = marker.block(body);
@@ -33,7 +28,7 @@ struct Marker<'a> {
     kernel: &'a mut Kernel,
     bounds: &'a mut FxHashMap<Buffer, Option<Expr>>,
     /// Locals that are known at entry.
-    known: Vec<Local>,
+    known: FxHashSet<Local>,
     /// Whether a loop stands around.
     again: bool,
     options: Options,
@@ -96,7 +91,7 @@ impl Marker<'_> {
     /// How a loop is cut, and what has to be allocated before it; `None` if it is not to be.
     fn schedule(&mut self, l: &Loop) -> Option<(Parallel, Vec<Stmt>)> {
         let cost = self.cost_of(&l.body);
-        if ![&l.lo, &l.hi, &cost].iter().all(|e| self.is_known(e)) || self.grows(&l.body) {
+        if ![&l.lo, &l.hi, &cost].iter().all(|e| e.is_known(&self.known)) || self.grows(&l.body) {
             return None;
         }
         if matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi.wrapping_sub(lo) < 8) {
@@ -117,7 +112,7 @@ impl Marker<'_> {
         let (mut private, mut before, mut elements) = (vec![], vec![], Expr::int(0));
         for place in shared {
             if place.offset.as_int() != Some(0)
-                || !self.is_known(&place.count)
+                || !place.count.is_known(&self.known)
                 || private.iter().any(|p: &Private| p.buffer == place.buffer)
             {
                 return None;
@@ -132,15 +127,6 @@ impl Marker<'_> {
         }
         let chunks = Chunks { lo: l.lo.clone(), hi: l.hi.clone(), cost, private: elements, most };
         Some((Parallel { chunks, within: l.schedule.clone(), again: self.again && statements(&l.body) <= MOST_TWICE, private }, before))
-    }
-
-    fn is_known(&self, e: &Expr) -> bool {
-        !e.any(&mut |e| match e {
-            Expr::Local(l) => !self.known.contains(l),
-            Expr::Load(..) | Expr::Partial(..) | Expr::Select(..) => true,
-            Expr::Op(op, _) => !matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::IDiv | Op::IMod | Op::Min | Op::Max),
-            Expr::Lit(_) => false,
-        })
     }
 
     /// Whether memory is taken whose size is not known at entry.
@@ -205,8 +191,4 @@ impl Marker<'_> {
         e.for_each_child(&mut |c| total += self.weight(c));
         total
     }
-}
-
-fn statements(block: &[Stmt]) -> usize {
-    block.iter().map(|s| 1 + s.blocks().iter().map(|b| statements(b)).sum::<usize>()).sum()
 }

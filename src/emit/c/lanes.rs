@@ -30,9 +30,7 @@ impl Emitter<'_> {
             Order::Sequential | Order::Independent => vec![],
         };
         self.masks += 1;
-        let mut shared = vec![];
-        collect_allocated(&l.body, &mut shared);
-        shared.retain(|b| !lanes.own.contains(b));
+        let shared: Vec<Buffer> = allocated(&l.body).into_iter().filter(|b| !lanes.own.contains(b)).collect();
         let plain = format!("iv_plain_{}", self.masks);
         if lanes.partial {
             return self.in_partial_lanes(l, lanes, &totals, (lo, hi));
@@ -539,15 +537,6 @@ impl Emitter<'_> {
             None => format!("iv_pick_{letter}({name}, {at})"),
             Some(mask) => format!("iv_pick_some_{letter}({name}, {at}, {mask})"),
         }
-    }
-}
-
-fn collect_allocated(block: &[Stmt], out: &mut Vec<Buffer>) {
-    for s in block {
-        if let Stmt::Allocate(b, _) = s {
-            out.push(*b);
-        }
-        s.blocks().iter().for_each(|b| collect_allocated(b, out));
     }
 }
 
