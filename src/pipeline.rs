@@ -28,6 +28,7 @@ use crate::optimize::simplify::simplify;
 use crate::optimize::solve_predicates::solve_predicates;
 use crate::optimize::split_sums::split_sums;
 use crate::optimize::store_or_recompute::store_or_recompute;
+use crate::optimize::tabulate::tabulate;
 use crate::optimize::take_out::take_out;
 use crate::optimize::unroll::unroll;
 use crate::optimize::{Context, Settled};
@@ -55,6 +56,7 @@ const FINISH: &[(&str, Pass)] = &[
     ("store_or_recompute", store_or_recompute),
     ("hoist", hoist),
     ("interchange", interchange),
+    ("tabulate", tabulate),
     ("forget_states", forget_states),
     ("share", share),
 ];
@@ -199,7 +201,7 @@ impl Compiler {
                 return;
             }
             // These say truly whether they changed anything, and most often they do not.
-            if changed || !["interchange", "forget_states"].contains(name) {
+            if changed || !["interchange", "tabulate", "forget_states"].contains(name) {
                 self.settle_observed(id, None, observe);
             }
         }

@@ -1,16 +1,21 @@
-//! Loops in a `for` over a few columns: one loop that carries all columns, in place of one for each.
+//! Columns go innermost: a `for` over a few columns, the same but for a part that depends on the column, becomes arrays of
+//! columns.
 //!
 //! ```text
-//! for c. let (x, t) = loop (x, t) = (x₀, t₀(c)) for i in 0..n do (e(x), f(c, x, t)); r(c, x, t)
+//! for c. let (x, t) = loop (x, t) = (x₀, t₀(c)) for i in 0..n do (e(x), f(c, x, t)); for k. r(c, k, x, t)
 //! ```
 //! is
 //! ```text
-//! let (x, T) = loop (x, T) = (x₀, for c. t₀(c)) for i in 0..n do (e(x), for c. f(c, x, T[c])); for c. r(c, x, T[c])
+//! let (x, T) = loop (x, T) = (x₀, for c. t₀(c)) for i in 0..n do (e(x), for c. f(c, x, T[c]));
+//! let R = for k. for c. r(c, k, x, T[c]);
+//! for c. for k. R[k, c]
 //! ```
 //!
-//! So what does not depend on the column, the states of a function beside the tangents of its Jacobian, is computed once. It is
-//! done for a known and small number of columns, where a good part of a step is the same for all of them: elsewhere the
-//! columns had better run at once, each with a state of its own.
+//! So what does not depend on the column, the values of a function beside the tangents of its Jacobian, is computed once, at
+//! every depth. Columns are the last axis of all that depends on them: they stand side by side in memory, updates of a
+//! carried array stay updates, and a Jacobian, which has the columns last, is written where it belongs.
+//! It is done for a known and small number of columns, where a good part of the work is the same for all of them: elsewhere
+//! the columns had better run at once, each with arrays of its own.
 
 use super::hoist::hoist;
 use super::simplify::lets::project;
@@ -20,10 +25,12 @@ use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The most columns that a loop carries.
+/// The most columns that are taken inwards.
 const COLUMNS: i64 = 32;
-/// What is the same for all columns is at least one part in so many of a step.
-const PART: usize = 4;
+/// What is the same for all columns is at least one part in so many of the work.
+const PART: u64 = 4;
+/// How often a loop counts as running.
+const STEPS: u64 = 8;
 
 pub fn interchange(cx: &mut Context, exp: Exp) -> Exp {
     let exp = rewrite_everywhere(cx, exp, "interchange", &rule);
@@ -37,47 +44,21 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     if !few || !worth(&body, c) {
         return Err(Exp::For(c, size, body));
     }
-    let (statements, result) = peel(*body);
-    let mut columns =
-        Columns { cx, c, size, varied: [c].into_iter().collect(), arrays: FxHashMap::default(), pending: vec![], out: vec![] };
-    let count = 1;
-    let result = columns.run(statements, vec![result], count).remove(0);
+    let ty = type_of_exp(cx.vars, &body);
+    let varying = vec![true; part_types(&ty).len()];
+    let mut columns = Columns { cx, c, size, varied: [c].into_iter().collect(), arrays: FxHashMap::default(), pending: vec![], out: vec![] };
+    let all = columns.of(*body, &varying);
+    let result = columns.first(all, &ty);
     let out = std::mem::take(&mut columns.out);
     Ok(lets(out, result))
 }
 
 type Statement = (Vec<Var>, Exp);
 
-fn peel(exp: Exp) -> (Vec<Statement>, Exp) {
-    let mut statements = vec![];
-    let mut rest = exp;
-    while let Exp::Let(vars, value, body) = rest {
-        statements.push((vars, *value));
-        rest = *body;
-    }
-    (statements, rest)
-}
-
-/// Whether a loop among the statements has states of both kinds, and a good part of its steps is the same for all columns.
+/// Whether a good part of the body is the same for all columns, and columns have loops: else there is nothing to be saved.
 fn worth(body: &Exp, c: Var) -> bool {
-    let mut varied: FxHashSet<Var> = [c].into_iter().collect();
-    let mut rest = body;
-    while let Exp::Let(vars, value, inner) = rest {
-        if let Some(step) = Step::of(value) {
-            let states = step.varied_states(&varied);
-            if step.is_mixed(&states, &varied) {
-                let mut within = varied.clone();
-                within.extend(step.state.iter().zip(&states).filter(|(_, v)| **v).map(|(s, _)| *s));
-                let (same, all) = work(step.body, &within);
-                if same > 0 && same * PART >= all {
-                    return true;
-                }
-            }
-        }
-        note(vars, value, &mut varied);
-        rest = inner;
-    }
-    false
+    let (same, all) = work(body, &[c].into_iter().collect());
+    same > STEPS && same * PART >= all
 }
 
 /// A loop or a history, as far as both are the same.
@@ -101,8 +82,7 @@ impl Step<'_> {
     fn varied_states(&self, varied: &FxHashSet<Var>) -> Vec<bool> {
         let mut states = parts_vary(self.init, self.state.len(), varied);
         loop {
-            let mut within = varied.clone();
-            within.extend(self.state.iter().zip(&states).filter(|(_, v)| **v).map(|(s, _)| *s));
+            let within = self.within(&states, varied);
             let next = parts_vary(self.body, self.state.len(), &within);
             let all: Vec<bool> = states.iter().zip(next).map(|(a, b)| *a || b).collect();
             if all == states {
@@ -111,10 +91,15 @@ impl Step<'_> {
             states = all;
         }
     }
-    /// Whether it runs as often for all columns, and has states of both kinds.
-    fn is_mixed(&self, states: &[bool], varied: &FxHashSet<Var>) -> bool {
+    /// What varies in a step.
+    fn within(&self, states: &[bool], varied: &FxHashSet<Var>) -> FxHashSet<Var> {
         let mut within = varied.clone();
         within.extend(self.state.iter().zip(states).filter(|(_, v)| **v).map(|(s, _)| *s));
+        within
+    }
+    /// Whether it runs as often for all columns, and has states of both kinds.
+    fn is_mixed(&self, states: &[bool], varied: &FxHashSet<Var>) -> bool {
+        let within = self.within(states, varied);
         let same = |e: &Exp| !varies(e, &within);
         let trip = match self.trip {
             Some(Trip::For(range)) => same(&range.lo) && same(&range.hi),
@@ -149,6 +134,13 @@ fn parts_vary(exp: &Exp, count: usize, varied: &FxHashSet<Var>) -> Vec<bool> {
             parts_vary(body, count, &varied)
         }
         Exp::For(_, size, body) if !varied.iter().any(|v| size.mentions(*v)) => parts_vary(body, count, varied),
+        Exp::Sum(range, body) if !varies(&range.lo, varied) && !varies(&range.hi, varied) && project(body, &[0]).is_some() => {
+            parts_vary(body, count, varied)
+        }
+        Exp::Guard(p, e) if !varies(p, varied) => parts_vary(e, count, varied),
+        Exp::If(p, a, b) if !varies(p, varied) => {
+            parts_vary(a, count, varied).into_iter().zip(parts_vary(b, count, varied)).map(|(a, b)| a || b).collect()
+        }
         Exp::Loop(_) | Exp::History(_) if count > 1 => {
             let step = Step::of(exp).expect("a loop");
             let states = step.varied_states(varied);
@@ -174,129 +166,277 @@ fn parts_vary(exp: &Exp, count: usize, varied: &FxHashSet<Var>) -> Vec<bool> {
     }
 }
 
-/// How many operations a step has that are the same for all columns, and how many in all; loops in it count eight times.
-fn work(body: &Exp, varied: &FxHashSet<Var>) -> (usize, usize) {
-    fn operations(exp: &Exp) -> usize {
-        let mut count = matches!(exp, Exp::Op(..) | Exp::Partial(..)) as usize;
-        exp.for_each_child(&mut |e| count += operations(e));
-        let is_loop = matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
-        if is_loop { 8 * count } else { count }
+/// How much work is the same for all columns, and how much there is in all. What is the same and is not in a loop among what
+/// varies is not counted: it stands before the columns already, or costs too little to.
+fn work(exp: &Exp, varied: &FxHashSet<Var>) -> (u64, u64) {
+    if !varies(exp, varied) {
+        let all = operations(exp);
+        return (all, all);
     }
-    let mut varied = varied.clone();
-    let (mut same, mut all) = (0, 0);
-    let mut add = |e: &Exp, varied: &FxHashSet<Var>| {
-        let own = operations(e);
-        all += own;
-        same += if varies(e, varied) { 0 } else { own };
-    };
-    let mut rest = body;
-    while let Exp::Let(vars, value, inner) = rest {
-        add(value, &varied);
-        note(vars, value, &mut varied);
-        rest = inner;
+    let times = |(same, all): (u64, u64)| (STEPS * same, STEPS * all);
+    let add = |(a, b): (u64, u64), (c, d): (u64, u64)| (a + c, b + d);
+    match exp {
+        Exp::Let(vars, value, body) => {
+            let mut inner = varied.clone();
+            note(vars, value, &mut inner);
+            add(work(value, varied), work(body, &inner))
+        }
+        Exp::For(_, size, body) if !varied.iter().any(|v| size.mentions(*v)) => times(work(body, varied)),
+        Exp::Sum(range, body) if !varies(&range.lo, varied) && !varies(&range.hi, varied) => times(work(body, varied)),
+        Exp::Loop(_) | Exp::History(_) => {
+            let step = Step::of(exp).expect("a loop");
+            let states = step.varied_states(varied);
+            if !step.is_mixed(&states, varied) {
+                return (0, operations(exp));
+            }
+            add(work(step.init, varied), times(work(step.body, &step.within(&states, varied))))
+        }
+        Exp::Op(..)
+        | Exp::Partial(..)
+        | Exp::Index(..)
+        | Exp::Singleton(..)
+        | Exp::Update(..)
+        | Exp::Guard(..)
+        | Exp::If(..)
+        | Exp::Tuple(_)
+        | Exp::Array(_) => {
+            let mut sum = (0, matches!(exp, Exp::Op(..) | Exp::Partial(..)) as u64);
+            exp.for_each_child(&mut |e| sum = add(sum, work(e, varied)));
+            sum
+        }
+        Exp::Var(_) | Exp::Lit(_) => (0, 0),
+        Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::Call(..) => (0, operations(exp)),
     }
-    match rest {
-        Exp::Tuple(parts) => parts.iter().for_each(|e| add(e, &varied)),
-        rest => add(rest, &varied),
-    }
-    (same, all)
 }
 
-/// Statements that run for all columns.
+fn operations(exp: &Exp) -> u64 {
+    let mut count = matches!(exp, Exp::Op(..) | Exp::Partial(..)) as u64;
+    exp.for_each_child(&mut |e| count += operations(e));
+    let is_loop = matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
+    if is_loop { STEPS * count } else { count }
+}
+
+fn part_types(ty: &Type) -> Vec<Type> {
+    match ty {
+        Type::Tuple(parts) => parts.iter().cloned().collect(),
+        ty => vec![ty.clone()],
+    }
+}
+
+/// Statements and values that are being computed for all columns.
 struct Columns<'a, 'c> {
     cx: &'a mut Context<'c>,
     c: Var,
     size: Size,
     varied: FxHashSet<Var>,
-    /// What varies and has been computed for all columns: in which array, and behind how many axes the columns are.
-    arrays: FxHashMap<Var, (Var, usize)>,
+    /// What varies and has been computed for all columns: in which array, whose last axis they are.
+    arrays: FxHashMap<Var, Var>,
     /// Statements of one column that are still to be put in a `for`.
     pending: Vec<Statement>,
     out: Vec<Statement>,
 }
 
 impl Columns<'_, '_> {
-    /// Runs statements in front of results; gives the results for all columns, those that are the same for all of them as they are.
-    fn run(&mut self, statements: Vec<Statement>, results: Vec<Exp>, count: usize) -> Vec<Exp> {
-        let mut left: Vec<Statement> = statements;
-        left.reverse();
-        while let Some((vars, value)) = left.pop() {
-            let parts = parts_vary(&value, vars.len(), &self.varied);
-            if !parts.contains(&true) {
-                self.out.push((vars, value));
-                continue;
+    /// A value for all columns: of its parts those that are said to vary have the columns as their last axis, those that do
+    /// not are as they are. It stands behind what is put out.
+    fn of(&mut self, exp: Exp, varying: &[bool]) -> Exp {
+        let count = varying.len();
+        if !varying.contains(&true) {
+            return exp;
+        }
+        let same = |me: &Self, e: &Exp| !varies(e, &me.varied);
+        match exp {
+            Exp::Let(vars, value, body) => {
+                self.statement(vars, *value);
+                self.of(*body, varying)
             }
-            if let Some(step) = Step::of(&value).filter(|s| s.state.len() == vars.len()) {
-                let states = step.varied_states(&self.varied);
-                if step.is_mixed(&states, &self.varied) {
-                    let mut later: FxHashSet<Var> = left.iter().flat_map(|(_, e)| e.free_vars()).collect();
-                    later.extend(results.iter().flat_map(Exp::free_vars));
-                    later.extend(value.free_vars());
-                    self.flush(&later);
-                    self.step(vars, value, &states);
-                    continue;
+            Exp::Tuple(parts) if count > 1 => self.each(parts, varying, Exp::Tuple),
+            Exp::Array(items) if count == 1 => {
+                let all = vec![true; items.len()];
+                self.each(items, &all, Exp::Array)
+            }
+            Exp::For(k, size, body) if !self.varied.iter().any(|v| size.mentions(*v)) => {
+                self.flush();
+                let body = self.scoped(*body, varying);
+                for_(k, size, body)
+            }
+            Exp::If(p, a, b) if same(self, &p) => {
+                self.flush();
+                let (a, b) = (self.scoped(*a, varying), self.scoped(*b, varying));
+                if_(*p, a, b)
+            }
+            Exp::Guard(p, e) if same(self, &p) => {
+                self.flush();
+                let e = self.scoped(*e, varying);
+                guard(*p, e)
+            }
+            Exp::Update(array, keys, value, site) if keys.iter().all(|k| same(self, k)) => {
+                let parts = self.each(vec![*array, *value], &[true, true], Exp::Tuple);
+                let Exp::Tuple(mut parts) = parts else { unreachable!("two parts") };
+                let value = parts.pop().expect("two parts");
+                Exp::Update(Box::new(parts.remove(0)), keys, Box::new(value), site)
+            }
+            Exp::Sum(range, body) if same(self, &range.lo) && same(self, &range.hi) && self.has_arrays(&body) => {
+                self.flush();
+                let body = self.scoped(*body, varying);
+                Exp::Sum(range, Box::new(body))
+            }
+            Exp::Sum(..) if varying.contains(&false) => match self.split(&exp, varying) {
+                Some(parts) => parts,
+                None => self.leaf(exp, varying),
+            },
+            Exp::Var(v) if self.arrays.contains_key(&v) => Exp::Var(self.arrays[&v]),
+            Exp::Index(array, keys, site) if self.is_row(&array, &keys) => {
+                let Exp::Var(v) = *array else { unreachable!("a row") };
+                index(self.arrays[&v], keys, site)
+            }
+            exp if self.is_step(&exp, varying) => {
+                self.flush();
+                self.step(exp, varying)
+            }
+            exp => self.leaf(exp, varying),
+        }
+    }
+
+    fn has_arrays(&self, exp: &Exp) -> bool {
+        part_types(&type_of_exp(self.cx.vars, exp)).iter().any(|ty| !matches!(ty, Type::Scalar(_)))
+    }
+
+    /// Several sums of scalars as one of those that are the same for all columns, and one of the others.
+    fn split(&mut self, sums: &Exp, varying: &[bool]) -> Option<Exp> {
+        let of = |varies: bool| -> Vec<usize> { (0..varying.len()).filter(|k| varying[*k] == varies).collect() };
+        let (same, own) = (of(false), of(true));
+        let take = |which: &[usize]| project(sums, which).filter(|(_, kept)| kept == which).map(|(e, _)| e);
+        let (first, second) = (take(&same)?, take(&own)?);
+        let first = copy(self.cx.vars, &first, &Substitution::default());
+        let types = part_types(&type_of_exp(self.cx.vars, sums));
+        let names: Vec<Var> = types.into_iter().map(|ty| self.cx.vars.fresh("t", ty)).collect();
+        self.out.push((same.iter().map(|k| names[*k]).collect(), first));
+        let own: Vec<Var> = own.iter().map(|k| names[*k]).collect();
+        self.varied.extend(&own);
+        self.pending.push((own.clone(), second));
+        self.flush();
+        Some(Exp::Tuple(names.into_iter().map(|v| Exp::Var(self.arrays.get(&v).copied().unwrap_or(v))).collect()))
+    }
+
+    /// Whether it is a row of an array of columns.
+    fn is_row(&self, array: &Exp, keys: &[Exp]) -> bool {
+        matches!(array, Exp::Var(v) if self.arrays.contains_key(v) && keys.len() < self.cx.vars.ty(*v).shape().len())
+            && !keys.iter().any(|k| varies(k, &self.varied))
+    }
+
+    fn is_step(&self, exp: &Exp, varying: &[bool]) -> bool {
+        let Some(step) = Step::of(exp).filter(|s| s.state.len() == varying.len()) else { return false };
+        let states = step.varied_states(&self.varied);
+        step.is_mixed(&states, &self.varied)
+    }
+
+    /// A value in a scope of its own. Nothing is pending before it.
+    fn scoped(&mut self, exp: Exp, varying: &[bool]) -> Exp {
+        let outer = std::mem::take(&mut self.out);
+        let exp = self.of(exp, varying);
+        self.pending.clear();
+        let out = std::mem::replace(&mut self.out, outer);
+        lets(out, exp)
+    }
+
+    /// Several values: scalars are computed in one `for` over the columns.
+    fn each(&mut self, parts: Vec<Exp>, varying: &[bool], make: fn(Vec<Exp>) -> Exp) -> Exp {
+        let mut parts: Vec<Exp> = parts;
+        if parts.len() > 1 {
+            for (part, _) in parts.iter_mut().zip(varying).filter(|(_, v)| **v) {
+                let ty = type_of_exp(self.cx.vars, part);
+                if matches!(ty, Type::Scalar(_)) && !matches!(part, Exp::Var(_)) {
+                    let name = self.cx.vars.fresh("t", ty);
+                    let value = std::mem::replace(part, Exp::Var(name));
+                    self.varied.insert(name);
+                    self.pending.push((vec![name], value));
                 }
             }
-            // What is the same for all columns is taken out of a tuple.
-            if parts.contains(&false) {
-                let of = |varying: bool| -> Vec<usize> { (0..vars.len()).filter(|k| parts[*k] == varying).collect() };
-                let (same, own) = (of(false), of(true));
-                let split = project(&value, &same).filter(|(e, kept)| *kept == same && !varies(e, &self.varied)).zip(project(&value, &own));
-                if let Some(((first, _), (second, kept))) = split {
-                    if kept == own {
-                        let first = copy(self.cx.vars, &first, &Substitution::default());
-                        let name = |of: &[usize]| of.iter().map(|k| vars[*k]).collect::<Vec<Var>>();
-                        self.out.push((name(&same), first));
-                        self.varied.extend(name(&own));
-                        self.pending.push((name(&own), second));
-                        continue;
-                    }
-                }
-            }
+            self.flush();
+        }
+        make(parts.into_iter().zip(varying).map(|(e, v)| if *v { self.of(e, &[true]) } else { e }).collect())
+    }
+
+    fn statement(&mut self, vars: Vec<Var>, value: Exp) {
+        let parts = parts_vary(&value, vars.len(), &self.varied);
+        if !parts.contains(&true) {
+            self.out.push((vars, value));
+            return;
+        }
+        let scalars = vars.iter().all(|v| matches!(self.cx.vars.ty(*v), Type::Scalar(_)));
+        if scalars && !parts.contains(&false) && !self.is_step(&value, &parts) {
             self.varied.extend(&vars);
             self.pending.push((vars, value));
-        }
-        self.finish(results, count)
-    }
-
-    /// The results for all columns.
-    fn finish(&mut self, results: Vec<Exp>, count: usize) -> Vec<Exp> {
-        let varying: Vec<usize> =
-            (0..results.len()).filter(|k| count == 1 && results.len() == 1 || varies(&results[*k], &self.varied)).collect();
-        let pending = std::mem::take(&mut self.pending);
-        let body = lets(pending, tuple(varying.iter().map(|k| results[*k].clone()).collect()));
-        let all = self.for_columns(body);
-        if varying.len() == results.len() && results.len() == 1 {
-            return vec![all];
-        }
-        let types = match type_of_exp(self.cx.vars, &all) {
-            Type::Tuple(parts) if varying.len() > 1 => parts.iter().cloned().collect(),
-            ty => vec![ty],
-        };
-        let named: Vec<Var> = types.into_iter().map(|ty| self.cx.vars.fresh("columns", ty)).collect();
-        self.out.push((named.clone(), all));
-        let mut named = named.into_iter();
-        let mut out = vec![];
-        for (k, e) in results.into_iter().enumerate() {
-            out.push(if varying.contains(&k) { Exp::Var(named.next().expect("one for each")) } else { e });
-        }
-        out
-    }
-
-    /// Puts what is pending in a `for`, with arrays of what is needed later.
-    fn flush(&mut self, later: &FxHashSet<Var>) {
-        if self.pending.is_empty() {
             return;
         }
+        let value = self.of(value, &parts);
+        self.name(vars, value, &parts);
+    }
+
+    /// Names a value for all columns.
+    fn name(&mut self, vars: Vec<Var>, value: Exp, varying: &[bool]) {
+        let names = vars.iter().zip(varying).map(|(v, varies)| if *varies { self.array_for(*v) } else { *v }).collect();
+        self.out.push((names, value));
+        self.varied.extend(vars.iter().zip(varying).filter(|(_, v)| **v).map(|(v, _)| *v));
+    }
+
+    /// A variable for the values that another has for all columns.
+    fn array_for(&mut self, v: Var) -> Var {
+        let ty = self.with_columns(self.cx.vars.ty(v).clone());
+        let array = self.cx.vars.fresh_like(v, ty);
+        self.arrays.insert(v, array);
+        array
+    }
+
+    fn with_columns(&self, ty: Type) -> Type {
+        match ty {
+            Type::Array(mut shape, scalar) => {
+                shape.push(self.size.clone());
+                Type::Array(shape, scalar)
+            }
+            Type::Scalar(scalar) => Type::Array(vec![self.size.clone()], scalar),
+            Type::Tuple(parts) => panic!("interchange: a variable of several parts, {parts:?}"),
+        }
+    }
+
+    /// Puts what is pending in a `for`; what is not used of it will be dropped.
+    fn flush(&mut self) {
         let pending = std::mem::take(&mut self.pending);
-        let needed: Vec<Var> = pending.iter().flat_map(|(vars, _)| vars.iter().copied()).filter(|v| later.contains(v)).collect();
-        if needed.is_empty() {
+        let vars: Vec<Var> = pending.iter().flat_map(|(vars, _)| vars.iter().copied()).collect();
+        if vars.is_empty() {
             return;
         }
-        let body = lets(pending, tuple(needed.iter().map(|v| Exp::Var(*v)).collect()));
+        let body = lets(pending, tuple(vars.iter().map(|v| Exp::Var(*v)).collect()));
         let all = self.for_columns(body);
-        let arrays: Vec<Var> = needed.iter().map(|v| self.of_columns(*v, 0)).collect();
+        let arrays = vars.iter().map(|v| self.array_for(*v)).collect();
         self.out.push((arrays, all));
+    }
+
+    /// A value that is computed column by column, in each with what is pending.
+    fn leaf(&mut self, exp: Exp, varying: &[bool]) -> Exp {
+        let ty = type_of_exp(self.cx.vars, &exp);
+        let types = part_types(&ty);
+        let scalars = types.iter().all(|ty| matches!(ty, Type::Scalar(_)));
+        let body = lets(self.pending.clone(), exp);
+        let all = self.for_columns(body);
+        if scalars && !varying.contains(&false) {
+            return all;
+        }
+        let size = self.size.clone();
+        let names: Vec<Var> = types.iter().map(|ty| self.cx.vars.fresh("columns", ty.with_axis(&size))).collect();
+        self.out.push((names.clone(), all));
+        let mut parts = vec![];
+        for ((name, ty), varies) in names.into_iter().zip(&types).zip(varying) {
+            let indices: Vec<(Var, Size)> = ty.shape().iter().map(|s| (self.cx.vars.fresh("i", Type::I64), s.clone())).collect();
+            let c = self.cx.vars.fresh_like(self.c, Type::I64);
+            let mut keys = vec![if *varies { Exp::Var(c) } else { i64(0) }];
+            keys.extend(indices.iter().map(|(i, _)| Exp::Var(*i)));
+            let element = index(name, keys, Site::default());
+            let element = if *varies { for_(c, self.size.clone(), element) } else { element };
+            parts.push(indices.into_iter().rev().fold(element, |e, (i, s)| for_(i, s, e)));
+        }
+        tuple(parts)
     }
 
     /// `for c. e`, with what is in arrays read from them.
@@ -305,21 +445,22 @@ impl Columns<'_, '_> {
         copy(self.cx.vars, &for_(self.c, self.size.clone(), e), &Substitution::default())
     }
 
-    /// A variable for the values that another has for all columns.
-    fn of_columns(&mut self, v: Var, behind: usize) -> Var {
-        let ty = self.cx.vars.ty(v).clone();
-        let ty = match (behind, &ty) {
-            (0, ty) => ty.with_axis(&self.size),
-            (_, Type::Array(shape, s)) => {
-                let mut shape = shape.clone();
-                shape.insert(behind, self.size.clone());
-                Type::Array(shape, *s)
-            }
-            (_, ty) => panic!("interchange: a history of {ty:?}"),
-        };
-        let array = self.cx.vars.fresh_like(v, ty);
-        self.arrays.insert(v, (array, behind));
-        array
+    /// What has the columns as its last axis, with them as the first.
+    fn first(&mut self, all: Exp, ty: &Type) -> Exp {
+        let types = part_types(ty);
+        let names: Vec<Var> = types.iter().map(|ty| self.cx.vars.fresh("columns", self.with_columns(ty.clone()))).collect();
+        self.out.push((names.clone(), all));
+        let c = self.c;
+        let parts = names.into_iter().zip(&types).map(|(name, ty)| self.column(name, ty.shape(), vec![], c)).collect();
+        for_(c, self.size.clone(), tuple(parts))
+    }
+
+    /// One column of an array, or of a row of it.
+    fn column(&mut self, array: Var, axes: &[Size], mut keys: Vec<Exp>, c: Var) -> Exp {
+        let indices: Vec<(Var, Size)> = axes.iter().map(|s| (self.cx.vars.fresh("i", Type::I64), s.clone())).collect();
+        keys.extend(indices.iter().map(|(i, _)| Exp::Var(*i)));
+        keys.push(Exp::Var(c));
+        indices.into_iter().rev().fold(index(array, keys, Site::default()), |e, (i, s)| for_(i, s, e))
     }
 
     /// Reads what has been computed for all columns at the column at hand.
@@ -327,19 +468,19 @@ impl Columns<'_, '_> {
         match exp {
             Exp::Index(array, keys, site) => match *array {
                 Exp::Var(v) if self.arrays.contains_key(&v) => {
-                    let (array, behind) = self.arrays[&v];
-                    let mut keys: Vec<Exp> = keys.into_iter().map(|k| self.read(k)).collect();
-                    keys.insert(behind, Exp::Var(self.c));
-                    index(array, keys, site)
+                    let keys: Vec<Exp> = keys.into_iter().map(|k| self.read(k)).collect();
+                    let axes = self.cx.vars.ty(v).shape()[keys.len()..].to_vec();
+                    match axes.is_empty() {
+                        true => index(self.arrays[&v], keys.into_iter().chain([Exp::Var(self.c)]).collect(), site),
+                        false => self.column(self.arrays[&v], &axes, keys, self.c),
+                    }
                 }
                 array => Exp::Index(Box::new(array), keys, site).map_children(&mut |e| self.read(e)),
             },
             Exp::Var(v) => match self.arrays.get(&v).copied() {
-                Some((array, 0)) => index(array, vec![Exp::Var(self.c)], Site::default()),
-                Some((array, _)) => {
-                    let places = self.cx.vars.ty(v).shape()[0].clone();
-                    let k = self.cx.vars.fresh("k", Type::I64);
-                    for_(k, places, index(array, vec![Exp::Var(k), Exp::Var(self.c)], Site::default()))
+                Some(array) => {
+                    let axes = self.cx.vars.ty(v).shape().to_vec();
+                    self.column(array, &axes, vec![], self.c)
                 }
                 None => Exp::Var(v),
             },
@@ -347,60 +488,20 @@ impl Columns<'_, '_> {
         }
     }
 
-    /// A loop with states of both kinds.
-    fn step(&mut self, vars: Vec<Var>, value: Exp, states: &[bool]) {
-        let behind = matches!(value, Exp::History(_)) as usize;
-        let (state, init, body) = match &value {
-            Exp::Loop(l) => (l.state.clone(), l.init.clone(), l.body.clone()),
-            Exp::History(h) => (h.state.clone(), h.init.clone(), h.body.clone()),
+    /// A loop with states of both kinds. Nothing is pending before it.
+    fn step(&mut self, exp: Exp, varying: &[bool]) -> Exp {
+        let step = Step::of(&exp).expect("a loop");
+        let mut states = step.varied_states(&self.varied);
+        states.iter_mut().zip(varying).for_each(|(s, v)| *s |= *v);
+        let state = step.state.to_vec();
+        let init = self.scoped(step.init.clone(), &states);
+        let arrays: Vec<Var> = state.iter().zip(&states).map(|(s, varies)| if *varies { self.array_for(*s) } else { *s }).collect();
+        self.varied.extend(state.iter().zip(&states).filter(|(_, v)| **v).map(|(s, _)| *s));
+        let body = self.scoped(step.body.clone(), &states);
+        match exp {
+            Exp::Loop(l) => Exp::Loop(Box::new(Iteration { state: arrays, init, body, ..*l })),
+            Exp::History(h) => Exp::History(Box::new(History { state: arrays, init, body, ..*h })),
             _ => unreachable!("a loop"),
-        };
-        let kind = |v: &Var, varying: bool, me: &mut Self, behind: usize| if varying { me.of_columns(*v, behind) } else { *v };
-        let (before, first) = peel(init);
-        for (vars, value) in before {
-            note(&vars, &value, &mut self.varied);
-            if vars.iter().any(|v| self.varied.contains(v)) {
-                self.varied.extend(&vars);
-                self.pending.push((vars, value));
-            } else {
-                self.out.push((vars, value));
-            }
         }
-        let starts = match first {
-            Exp::Tuple(parts) if parts.len() == state.len() => parts,
-            first => {
-                let names: Vec<Var> = state.iter().map(|s| self.cx.vars.fresh_like(*s, self.cx.vars.ty(*s).clone())).collect();
-                self.varied.extend(&names);
-                self.pending.push((names.clone(), first));
-                names.into_iter().map(Exp::Var).collect()
-            }
-        };
-        self.flush(&starts.iter().flat_map(Exp::free_vars).collect());
-        let init =
-            starts.into_iter().zip(states).map(|(e, varying)| if *varying || varies(&e, &self.varied) { self.for_columns(e) } else { e });
-        let init: Vec<Exp> = init.collect();
-        self.varied.extend(state.iter().zip(states).filter(|(_, v)| **v).map(|(s, _)| *s));
-        let carried: Vec<Var> = state.iter().zip(states).map(|(s, varying)| kind(s, *varying, self, 0)).collect();
-        let outer = std::mem::take(&mut self.out);
-        let (statements, result) = peel(body);
-        let count = state.len();
-        let next = match result {
-            Exp::Tuple(parts) if parts.len() == count => self.run(statements, parts, count),
-            result => {
-                let names: Vec<Var> = state.iter().map(|s| self.cx.vars.fresh_like(*s, self.cx.vars.ty(*s).clone())).collect();
-                let all = statements.into_iter().chain([(names.clone(), result)]).collect();
-                self.run(all, names.into_iter().map(Exp::Var).collect(), count)
-            }
-        };
-        let within = std::mem::replace(&mut self.out, outer);
-        let body = lets(within, Exp::Tuple(next));
-        let results: Vec<Var> = vars.iter().zip(states).map(|(v, varying)| kind(v, *varying, self, behind)).collect();
-        self.varied.extend(vars.iter().zip(states).filter(|(_, v)| **v).map(|(v, _)| *v));
-        let value = match value {
-            Exp::Loop(l) => Exp::Loop(Box::new(Iteration { state: carried, init: tuple(init), body, ..*l })),
-            Exp::History(h) => Exp::History(Box::new(History { state: carried, init: tuple(init), body, ..*h })),
-            _ => unreachable!("a loop"),
-        };
-        self.out.push((results, value));
     }
 }

@@ -15,6 +15,7 @@ pub mod simplify;
 pub mod solve_predicates;
 pub mod split_sums;
 pub mod store_or_recompute;
+pub mod tabulate;
 pub mod take_out;
 pub mod unroll;
 

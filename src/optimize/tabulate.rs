@@ -1,0 +1,238 @@
+//! Tables of what a loop does not change but the loops in it do.
+//!
+//! ```text
+//! for i. sum r. a[i, r] * (sum k. b[r, k] * c[k])
+//! ```
+//! is
+//! ```text
+//! let t = for r. sum k. b[r, k] * c[k]; for i. sum r. a[i, r] * t[r]
+//! ```
+//!
+//! `hoist` moves what depends on nothing in the loop; here it depends on the loops inside, so that it is computed for all their
+//! indices. A table is made of what costs more than to store and read it, cannot fail, and takes no more memory than
+//! an array that it reads, or than one axis times a constant: no program begins to need the square of its memory.
+
+use super::Context;
+use super::simplify::arrays::{has_singleton, total};
+use crate::ir::build::*;
+use crate::ir::traverse::{Substitution, copy, map_children_with_facts};
+use crate::ir::*;
+use crate::scalar::CostClass;
+use rustc_hash::FxHashSet;
+
+/// What costs so much is worth a table; an addition or a multiplication costs one.
+const WORTH: u64 = 8;
+/// What a call of a function or a division costs.
+const CALL: u64 = 8;
+/// How often a loop counts as running.
+const STEPS: u64 = 8;
+
+pub fn tabulate(cx: &mut Context, exp: Exp) -> Exp {
+    let exp = of_loop(cx, exp);
+    let mut facts = std::mem::take(&mut cx.facts);
+    let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
+        std::mem::swap(&mut cx.facts, facts);
+        let e = tabulate(cx, e);
+        std::mem::swap(&mut cx.facts, facts);
+        e
+    });
+    cx.facts = facts;
+    exp
+}
+
+/// A loop behind the tables of what it does not change.
+fn of_loop(cx: &mut Context, exp: Exp) -> Exp {
+    let again = |n: &Size| n.as_constant().is_none_or(|n| n > 1);
+    let (changing, body) = match &exp {
+        Exp::For(i, size, body) if again(size) => (vec![*i], &**body),
+        Exp::Sum(range, body) | Exp::Reduce(_, range, body, _) => (vec![range.index], &**body),
+        Exp::History(h) if again(&h.size) => (h.state.iter().copied().chain([h.index]).collect(), &h.body),
+        Exp::Loop(l) => {
+            let index = match &l.trip {
+                Trip::For(range) => Some(range.index),
+                Trip::While(_) => None,
+            };
+            (l.state.iter().copied().chain(index).collect(), &l.body)
+        }
+        _ => return exp,
+    };
+    if !has_loop_of_its_own(body) {
+        return exp;
+    }
+    let mut tables = Tables { cx, varied: changing.into_iter().collect(), inner: vec![], scope: vec![], out: vec![] };
+    let exp = match exp {
+        Exp::For(i, size, body) => for_(i, size, tables.take(*body)),
+        Exp::Sum(range, body) => Exp::Sum(range, Box::new(tables.take(*body))),
+        Exp::Reduce(kind, range, body, site) => Exp::Reduce(kind, range, Box::new(tables.take(*body)), site),
+        Exp::History(mut h) => {
+            h.body = tables.take(h.body);
+            Exp::History(h)
+        }
+        Exp::Loop(mut l) => {
+            l.body = tables.take(l.body);
+            Exp::Loop(l)
+        }
+        exp => exp,
+    };
+    let out = tables.out;
+    cx.changed |= !out.is_empty();
+    lets(out, exp)
+}
+
+fn has_loop_of_its_own(exp: &Exp) -> bool {
+    super::simplify::lets::has_loop(exp)
+}
+
+struct Tables<'a, 'c> {
+    cx: &'a mut Context<'c>,
+    /// What depends on the loop, or on a loop in it that no table can have as an axis.
+    varied: FxHashSet<Var>,
+    /// The loops in it, outermost first.
+    inner: Vec<(Var, Size)>,
+    /// What the loop does not change and is too cheap for a table; tables repeat it.
+    scope: Vec<(Vec<Var>, Exp)>,
+    out: Vec<(Vec<Var>, Exp)>,
+}
+
+impl Tables<'_, '_> {
+    /// Replaces what is worth a table by reads of tables, where it is computed in any case.
+    fn take(&mut self, exp: Exp) -> Exp {
+        if !matches!(exp, Exp::Let(..) | Exp::Tuple(_) | Exp::Var(_) | Exp::Lit(_)) && !self.varies(&exp) {
+            if let Some(read) = self.table(&exp) {
+                return read;
+            }
+        }
+        match exp {
+            Exp::Let(vars, value, body) => {
+                if self.varies(&value) {
+                    let value = self.take(*value);
+                    self.varied.extend(&vars);
+                    return let_(vars, value, self.take(*body));
+                }
+                let value = match self.table(&value) {
+                    Some(read) => read,
+                    None => *value,
+                };
+                self.scope.push((vars.clone(), value.clone()));
+                let body = self.take(*body);
+                self.scope.pop();
+                let_(vars, value, body)
+            }
+            Exp::For(i, size, body) => {
+                let body = self.within(i, Some(&size), *body);
+                for_(i, size, body)
+            }
+            Exp::Sum(range, body) => {
+                let size = whole(&range);
+                let body = self.within(range.index, size.as_ref(), *body);
+                Exp::Sum(range, Box::new(body))
+            }
+            Exp::Reduce(kind, range, body, site) => {
+                let size = whole(&range);
+                let body = self.within(range.index, size.as_ref(), *body);
+                Exp::Reduce(kind, range, Box::new(body), site)
+            }
+            // What runs in steps or by a condition has tables before it only of what decides it.
+            Exp::Guard(p, e) => guard(self.take(*p), *e),
+            Exp::If(p, a, b) => if_(self.take(*p), *a, *b),
+            Exp::History(h) => Exp::History(h),
+            Exp::Loop(l) => Exp::Loop(l),
+            exp => exp.map_children(&mut |e| self.take(e)),
+        }
+    }
+
+    fn within(&mut self, index: Var, size: Option<&Size>, body: Exp) -> Exp {
+        let axis = size.filter(|s| !self.inner.iter().any(|(i, _)| s.mentions(*i)) && !self.is_local(s));
+        match axis {
+            Some(size) => self.inner.push((index, size.clone())),
+            None => {
+                self.varied.insert(index);
+            }
+        }
+        let body = self.take(body);
+        if axis.is_some() {
+            self.inner.pop();
+        }
+        body
+    }
+
+    /// Whether a size depends on what is in the loop.
+    fn is_local(&self, size: &Size) -> bool {
+        self.varied.iter().any(|v| size.mentions(*v)) || self.scope.iter().any(|(vars, _)| vars.iter().any(|v| size.mentions(*v)))
+    }
+
+    fn varies(&self, exp: &Exp) -> bool {
+        exp.free_vars().iter().any(|v| self.varied.contains(v))
+    }
+
+    /// A read of a table of what the expression is for all loops inside that it depends on, if that is worth it.
+    fn table(&mut self, exp: &Exp) -> Option<Exp> {
+        let mut needed: FxHashSet<Var> = exp.free_vars().into_iter().collect();
+        let mut slice = vec![];
+        for (vars, value) in self.scope.iter().rev() {
+            if vars.iter().any(|v| needed.contains(v)) {
+                needed.extend(value.free_vars());
+                slice.push((vars.clone(), value.clone()));
+            }
+        }
+        slice.reverse();
+        let axes: Vec<(Var, Size)> = self.inner.iter().filter(|(i, _)| needed.contains(i)).cloned().collect();
+        let worth = || weight(self.cx, exp) >= WORTH || slice.iter().map(|(_, e)| weight(self.cx, e)).sum::<u64>() + weight(self.cx, exp) >= 2 * WORTH;
+        let ty = type_of_exp(self.cx.vars, exp);
+        if axes.is_empty() || matches!(ty, Type::Tuple(_)) || !worth() || !is_small(&axes, exp, &slice) || has_singleton(exp) {
+            return None;
+        }
+        let value = lets(slice, exp.clone());
+        let whole = axes.iter().rev().fold(value, |e, (i, size)| for_(*i, size.clone(), e));
+        let whole = copy(self.cx.vars, &whole, &Substitution::default());
+        if !total(self.cx, &whole) {
+            return None;
+        }
+        let ty = axes.iter().rev().fold(ty, |ty, (_, size)| ty.with_axis(size));
+        let name = self.cx.vars.fresh("t", ty);
+        self.out.push((vec![name], whole));
+        Some(index(name, axes.into_iter().map(|(i, _)| Exp::Var(i)).collect(), Site::default()))
+    }
+}
+
+/// The size of an axis that has a place for each step.
+fn whole(range: &Range) -> Option<Size> {
+    if range.lo == i64(0) { exp_size(&range.hi) } else { None }
+}
+
+/// Whether a table has at most one axis of unknown size, or none that an array it reads does not have.
+fn is_small(axes: &[(Var, Size)], exp: &Exp, slice: &[(Vec<Var>, Exp)]) -> bool {
+    let long: Vec<Var> = axes.iter().filter(|(_, s)| s.as_constant().is_none()).map(|(i, _)| *i).collect();
+    fn reads(exp: &Exp, long: &[Var]) -> bool {
+        let mut found = match exp {
+            Exp::Index(_, keys, _) => long.iter().all(|i| keys.iter().any(|k| k.mentions(*i))),
+            _ => false,
+        };
+        exp.for_each_child(&mut |e| found = found || reads(e, long));
+        found
+    }
+    long.len() <= 1 || reads(exp, &long) || slice.iter().any(|(_, e)| reads(e, &long))
+}
+
+fn weight(cx: &Context, exp: &Exp) -> u64 {
+    let own = match exp {
+        Exp::Op(op, args, _) => {
+            let scalars: Option<Vec<Scalar>> = args.iter().map(|a| scalar_of(cx.vars, a)).collect();
+            match (op, scalars) {
+                (Op::Div, _) => CALL,
+                (op, Some(scalars)) => match op.cost(&scalars) {
+                    CostClass::Call => CALL,
+                    CostClass::Free => 0,
+                    _ => 1,
+                },
+                (_, None) => 1,
+            }
+        }
+        Exp::Partial(..) | Exp::Call(..) => CALL,
+        _ => 0,
+    };
+    let mut sum = own;
+    exp.for_each_child(&mut |e| sum += weight(cx, e));
+    let is_loop = matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
+    if is_loop { STEPS * sum } else { sum }
+}
