@@ -18,6 +18,7 @@ use crate::optimize::dissolve_singletons::dissolve_singletons;
 use crate::optimize::forget_states::forget_states;
 use crate::optimize::fuse::fuse;
 use crate::optimize::fuse_siblings::fuse_siblings;
+use crate::optimize::gather::gather;
 use crate::optimize::hoist::hoist;
 use crate::optimize::inline::{callees, inline, inline_for_derivatives};
 use crate::optimize::interchange::interchange;
@@ -56,6 +57,7 @@ const FINISH: &[(&str, Pass)] = &[
     ("store_or_recompute", store_or_recompute),
     ("hoist", hoist),
     ("interchange", interchange),
+    ("gather", gather),
     ("tabulate", tabulate),
     ("forget_states", forget_states),
     ("share", share),
@@ -201,7 +203,7 @@ impl Compiler {
                 return;
             }
             // These say truly whether they changed anything, and most often they do not.
-            if changed || !["interchange", "tabulate", "forget_states"].contains(name) {
+            if changed || !["interchange", "gather", "tabulate", "forget_states"].contains(name) {
                 self.settle_observed(id, None, observe);
             }
         }

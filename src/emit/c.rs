@@ -198,7 +198,7 @@ impl Emitter<'_> {
                 match &slot.copies {
                     None => line!(self, "const int64_t end{k} = iv_saturating_add(slot[{k}], {size});"),
                     Some(chunks) => {
-                        let chunks = self.chunks(chunks);
+                        let chunks = if chunks.planned { self.chunks(chunks) } else { chunks.most.to_string() };
                         line!(self, "const int64_t end{k} = iv_saturating_add(slot[{k}], iv_saturating_mul({chunks}, {size}));")
                     }
                 }

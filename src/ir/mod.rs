@@ -43,12 +43,14 @@ pub struct Site {
     pub span: Span,
     /// The adjoint of a read: it stands where the read did not fail, so it may be dissolved without being checked.
     pub passed: bool,
+    /// A read at a place that the compiler put there itself: it never fails, wherever it stands, and is not checked.
+    pub certain: bool,
     /// The program's call of the library that the construct stands in, if the construct is the library's.
     pub called: Option<Span>,
 }
 impl Site {
     pub fn new(span: Span) -> Site {
-        Site { span, passed: false, called: None }
+        Site { span, passed: false, certain: false, called: None }
     }
     /// The same place in a body that is put in the place of a call.
     pub fn called_from(self, call: Span) -> Site {
@@ -63,6 +65,9 @@ impl Site {
     }
     pub fn passed(self) -> Site {
         Site { passed: true, ..self }
+    }
+    pub fn certain(self) -> Site {
+        Site { certain: true, ..self }
     }
 }
 impl PartialEq for Site {

@@ -221,6 +221,8 @@ pub struct Chunks {
     pub cost: Expr,
     pub private: Expr,
     pub most: usize,
+    /// Whether all this is known at entry, so that memory is planned for as many chunks as there are.
+    pub planned: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]

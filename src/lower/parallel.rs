@@ -19,7 +19,7 @@ const UNKNOWN: i64 = 16;
 pub(super) fn parallel(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, options: Options) {
     let known = kernel.known_at_entry();
     let body = std::mem::take(&mut kernel.body);
-    let mut marker = Marker { kernel, bounds, known, again: false, options };
+    let mut marker = Marker { kernel, bounds, known, here: FxHashSet::default(), again: false, options };
     let body = marker.block(body);
     kernel.body = body;
 }
@@ -29,6 +29,8 @@ struct Marker<'a> {
     bounds: &'a mut FxHashMap<Buffer, Option<Expr>>,
     /// Locals that are known at entry.
     known: FxHashSet<Local>,
+    /// Locals that are computed before the statement at hand, once and for all.
+    here: FxHashSet<Local>,
     /// Whether a loop stands around.
     again: bool,
     options: Options,
@@ -51,6 +53,10 @@ impl Marker<'_> {
                         vec![]
                     }
                 },
+                Stmt::Let(local, _) => {
+                    self.here.insert(*local);
+                    vec![]
+                }
                 Stmt::If(_, yes, no) => {
                     *yes = self.block(std::mem::take(yes));
                     *no = self.block(std::mem::take(no));
@@ -91,9 +97,15 @@ impl Marker<'_> {
     /// How a loop is cut, and what has to be allocated before it; `None` if it is not to be.
     fn schedule(&mut self, l: &Loop) -> Option<(Parallel, Vec<Stmt>)> {
         let cost = self.cost_of(&l.body);
-        if ![&l.lo, &l.hi, &cost].iter().all(|e| e.is_known(&self.known)) || self.grows(&l.body) {
+        let is_here = |e: &Expr| !e.any(&mut |e| match e {
+            Expr::Local(local) => !self.known.contains(local) && !self.here.contains(local),
+            Expr::Load(..) => true,
+            Expr::Lit(_) | Expr::Op(..) | Expr::Partial(..) | Expr::Select(..) => false,
+        });
+        if ![&l.lo, &l.hi, &cost].iter().all(|e| is_here(e)) || self.grows(&l.body) {
             return None;
         }
+        let planned = [&l.lo, &l.hi, &cost].iter().all(|e| e.is_known(&self.known));
         if matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi.wrapping_sub(lo) < 8) {
             return None;
         }
@@ -111,7 +123,8 @@ impl Marker<'_> {
         }
         let (mut private, mut before, mut elements) = (vec![], vec![], Expr::int(0));
         for place in shared {
-            if place.offset.as_int() != Some(0)
+            if !planned
+                || place.offset.as_int() != Some(0)
                 || !place.count.is_known(&self.known)
                 || private.iter().any(|p: &Private| p.buffer == place.buffer)
             {
@@ -125,7 +138,7 @@ impl Marker<'_> {
             elements = elements.plus(place.count.clone());
             private.push(Private { buffer: place.buffer, parts, count: place.count.clone() });
         }
-        let chunks = Chunks { lo: l.lo.clone(), hi: l.hi.clone(), cost, private: elements, most };
+        let chunks = Chunks { lo: l.lo.clone(), hi: l.hi.clone(), cost, private: elements, most, planned };
         Some((Parallel { chunks, within: l.schedule.clone(), again: self.again && statements(&l.body) <= MOST_TWICE, private }, before))
     }
 

@@ -5,6 +5,7 @@ pub mod dissolve_singletons;
 pub mod forget_states;
 pub mod fuse;
 pub mod fuse_siblings;
+pub mod gather;
 pub mod hoist;
 pub mod inline;
 pub mod interchange;

@@ -214,7 +214,7 @@ fn is_small(axes: &[(Var, Size)], exp: &Exp, slice: &[(Vec<Var>, Exp)]) -> bool 
     long.len() <= 1 || reads(exp, &long) || slice.iter().any(|(_, e)| reads(e, &long))
 }
 
-fn weight(cx: &Context, exp: &Exp) -> u64 {
+pub fn weight(cx: &Context, exp: &Exp) -> u64 {
     let own = match exp {
         Exp::Op(op, args, _) => {
             let scalars: Option<Vec<Scalar>> = args.iter().map(|a| scalar_of(cx.vars, a)).collect();

@@ -145,7 +145,7 @@ impl Emitter<'_> {
     }
 
     pub(super) fn chunks(&self, chunks: &Chunks) -> String {
-        let Chunks { lo, hi, cost, private, most } = chunks;
+        let Chunks { lo, hi, cost, private, most, planned: _ } = chunks;
         format!("iv_chunks({}, {}, {}, {}, {most})", self.e(lo), self.e(hi), self.e(cost), self.e(private))
     }
 }
