@@ -32,6 +32,7 @@ mod marks;
 mod parallel;
 mod pieces;
 mod reduce;
+mod rows;
 mod scalar;
 mod schedule;
 mod singleton;

@@ -97,11 +97,13 @@ impl Marker<'_> {
     /// How a loop is cut, and what has to be allocated before it; `None` if it is not to be.
     fn schedule(&mut self, l: &Loop) -> Option<(Parallel, Vec<Stmt>)> {
         let cost = self.cost_of(&l.body);
-        let is_here = |e: &Expr| !e.any(&mut |e| match e {
-            Expr::Local(local) => !self.known.contains(local) && !self.here.contains(local),
-            Expr::Load(..) => true,
-            Expr::Lit(_) | Expr::Op(..) | Expr::Partial(..) | Expr::Select(..) => false,
-        });
+        let is_here = |e: &Expr| {
+            !e.any(&mut |e| match e {
+                Expr::Local(local) => !self.known.contains(local) && !self.here.contains(local),
+                Expr::Load(..) => true,
+                Expr::Lit(_) | Expr::Op(..) | Expr::Partial(..) | Expr::Select(..) => false,
+            })
+        };
         if ![&l.lo, &l.hi, &cost].iter().all(|e| is_here(e)) || self.grows(&l.body) {
             return None;
         }

@@ -84,9 +84,7 @@ impl Uses<'_> {
                 };
                 read && keys.iter().all(|k| self.find(cx, k))
             }
-            Exp::Let(vars, value, body) => {
-                self.find(cx, value) && self.within(cx, Binder::Let(vars.clone(), (**value).clone()), body)
-            }
+            Exp::Let(vars, value, body) => self.find(cx, value) && self.within(cx, Binder::Let(vars.clone(), (**value).clone()), body),
             Exp::For(i, size, body) => {
                 let range = Range { index: *i, lo: i64(0), hi: size_exp(size) };
                 self.within(cx, Binder::Loop(range), body)

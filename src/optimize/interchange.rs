@@ -46,7 +46,8 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     }
     let ty = type_of_exp(cx.vars, &body);
     let varying = vec![true; part_types(&ty).len()];
-    let mut columns = Columns { cx, c, size, varied: [c].into_iter().collect(), arrays: FxHashMap::default(), pending: vec![], out: vec![] };
+    let mut columns =
+        Columns { cx, c, size, varied: [c].into_iter().collect(), arrays: FxHashMap::default(), pending: vec![], out: vec![] };
     let all = columns.of(*body, &varying);
     let result = columns.first(all, &ty);
     let out = std::mem::take(&mut columns.out);

@@ -177,9 +177,13 @@ impl Tables<'_, '_> {
         }
         slice.reverse();
         let axes: Vec<(Var, Size)> = self.inner.iter().filter(|(i, _)| needed.contains(i)).cloned().collect();
-        let worth = || weight(self.cx, exp) >= WORTH || slice.iter().map(|(_, e)| weight(self.cx, e)).sum::<u64>() + weight(self.cx, exp) >= 2 * WORTH;
+        let worth = || {
+            weight(self.cx, exp) >= WORTH || slice.iter().map(|(_, e)| weight(self.cx, e)).sum::<u64>() + weight(self.cx, exp) >= 2 * WORTH
+        };
         let ty = type_of_exp(self.cx.vars, exp);
-        if axes.is_empty() || matches!(ty, Type::Tuple(_)) || !worth() || !is_small(&axes, exp, &slice) || has_singleton(exp) {
+        // Rows of different lengths are no array.
+        let ragged = ty.shape().iter().any(|s| self.is_local(s) || self.inner.iter().any(|(i, _)| s.mentions(*i)));
+        if axes.is_empty() || ragged || matches!(ty, Type::Tuple(_)) || !worth() || !is_small(&axes, exp, &slice) || has_singleton(exp) {
             return None;
         }
         let value = lets(slice, exp.clone());

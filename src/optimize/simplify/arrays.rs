@@ -289,9 +289,7 @@ pub fn total_with(vars: &Vars, facts: &Facts, exp: &Exp) -> bool {
     let total = |e: &Exp| total_with(vars, facts, e);
     match exp {
         Exp::Var(_) | Exp::Lit(_) => true,
-        Exp::Index(array, keys, site) => {
-            total(array) && (site.certain || all_in_range(vars, facts, array, keys)) && keys.iter().all(total)
-        }
+        Exp::Index(array, keys, site) => total(array) && (site.certain || all_in_range(vars, facts, array, keys)) && keys.iter().all(total),
         Exp::Singleton(places, value, _) => places.iter().all(|(k, s)| facts.in_range(k, s) && total(k)) && total(value),
         Exp::Op(op, args, _) => !may_fail(vars, facts, *op, args) && args.iter().all(total),
         Exp::Partial(_, _, parts) | Exp::Tuple(parts) | Exp::Array(parts) => parts.iter().all(total),

@@ -130,7 +130,7 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
             return Ok(sink(body, &vars, value, total));
         }
     }
-    let [v] = vars.as_slice() else { return prune(vars, value, body, uses) };
+    let [v] = vars.as_slice() else { return prune(vars, value, body, uses).or_else(|same| split_view(cx, same)) };
     let (v, u) = (*v, of(*v));
     let ty = cx.vars.ty(v).clone();
     let replace = |cx: &mut Context, value: Exp, body: Exp| substitute(cx.vars, body, &Substitution::from_iter([(v, value)]));
@@ -336,6 +336,41 @@ fn prune(vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) -> Result<Exp, Exp>
         Some((value, kept)) => Ok(let_(kept.into_iter().map(|k| vars[k]).collect(), value, body)),
         None => Err(let_(vars, value, body)),
     }
+}
+
+/// `let (a, b) = for i. let …; (e, x[i]); …`   is   `let a = for i. …; let b = for i. x[i]; …`: a row or an element of
+/// an array outside, which costs nothing to read where it is wanted.
+fn split_view(cx: &mut Context, exp: Exp) -> Result<Exp, Exp> {
+    let Exp::Let(vars, value, body) = exp else { return Err(exp) };
+    let Exp::For(i, size, element) = &*value else { return Err(Exp::Let(vars, value, body)) };
+    let mut bound = vec![];
+    let mut rest = &**element;
+    while let Exp::Let(inner, _, next) = rest {
+        bound.extend(inner.iter().copied());
+        rest = next;
+    }
+    let is_view = |e: &Exp| {
+        matches!(e, Exp::Index(array, keys, _) if matches!(**array, Exp::Var(_)) && keys.len() == 1 && keys[0] == Exp::Var(*i))
+            && !bound.iter().any(|v| e.mentions(*v))
+    };
+    let at = match rest {
+        Exp::Tuple(parts) if parts.len() == vars.len() => parts.iter().position(is_view),
+        _ => None,
+    };
+    let Some(at) = at else { return Err(Exp::Let(vars, value, body)) };
+    let others: Vec<usize> = (0..vars.len()).filter(|k| *k != at).collect();
+    let (one, rest) = match (project(&value, &[at]), project(&value, &others)) {
+        (Some((Exp::For(_, _, one), _)), Some((rest, _))) => (one, rest),
+        _ => return Err(Exp::Let(vars, value, body)),
+    };
+    let mut one = *one;
+    while let Exp::Let(_, _, inner) = one {
+        one = *inner;
+    }
+    let j = cx.vars.fresh_like(*i, Type::I64);
+    let one = substitute(cx.vars, one, &Substitution::from_iter([(*i, Exp::Var(j))]));
+    let body = let_(vec![vars[at]], for_(j, size.clone(), one), *body);
+    Ok(let_(others.iter().map(|k| vars[*k]).collect(), rest, body))
 }
 
 /// The parts `keep` of a tuple, pushed inwards, and those that had to be kept with them.

@@ -1,0 +1,227 @@
+//! Rows that lanes read again and again, copied so that the lanes' stand side by side (`lanes.rs`).
+
+use super::lanes::{Analysis, each};
+use super::*;
+
+/// `x[k * S + a]` that is read again and again for every `a < S`, where `k` is the lane's index or a number that an array has
+/// for it: the row is copied once, lanes side by side. Only where it is sure to be read, so that it is there.
+pub(super) fn with_rows_packed(
+    kernel: &mut Kernel,
+    bounds: &mut FxHashMap<Buffer, Option<Expr>>,
+    known: &FxHashSet<Local>,
+    analysis: &Analysis,
+    l: &Loop,
+    mut body: Vec<Stmt>,
+) -> Vec<Stmt> {
+    let mut rows = Rows { analysis, known, loops: vec![], keys: FxHashMap::default(), checked: vec![], found: vec![], packed: vec![] };
+    rows.find(&body);
+    let mut out = vec![];
+    for Found { from, key, length, runs } in std::mem::take(&mut rows.found) {
+        let reads = |b: Buffer| body.iter().any(|s| checks::writes(s, b));
+        let mut changes = reads(from);
+        key.any(&mut |e| {
+            changes |= matches!(e, Expr::Load(b, _) if reads(*b));
+            false
+        });
+        // What is checked somewhere may be out of range before.
+        if changes || rows.checked.contains(&key) || rows.packed.iter().any(|r| r.from == from && r.key == key && r.length == length) {
+            continue;
+        }
+        let info = kernel.buffer(from).clone();
+        let to = kernel.fresh_buffer(format!("{}_row", info.name), info.scalar, Home::Unplanned);
+        bounds.insert(to, Some(length.clone()));
+        out.push(Stmt::Allocate(to, length.clone()));
+        let mut before = vec![];
+        let start = match &key {
+            Expr::Local(_) => key.clone(),
+            key => {
+                let start = kernel.fresh_local("row", Scalar::I64);
+                before.push(Stmt::Let(start, key.clone()));
+                Expr::Local(start)
+            }
+        };
+        let copy = each(kernel, &length, &mut |k| {
+            let place = start.clone().times(length.clone()).plus(k.clone());
+            Stmt::Set(Target::Place(to, k), Expr::Load(from, Box::new(place)))
+        });
+        before.push(copy);
+        let each_runs = runs.iter().map(|(lo, hi)| Expr::Op(Op::Lt, vec![lo.clone(), hi.clone()]));
+        let all = each_runs.reduce(|a, b| Expr::Op(Op::And, vec![a, b])).expect("there are loops");
+        out.push(Stmt::If(all, before, vec![]));
+        rows.packed.push(Row { from, key, length, runs, to });
+    }
+    debug_assert_eq!(l.index, analysis.index);
+    for s in &mut body {
+        rows.replace(s);
+    }
+    out.extend(body);
+    out
+}
+
+/// Rows of a buffer, and where those of the lanes stand side by side.
+struct Row {
+    from: Buffer,
+    key: Expr,
+    length: Expr,
+    /// The bounds of loops that must run for the rows to be there.
+    runs: Vec<(Expr, Expr)>,
+    to: Buffer,
+}
+
+/// A buffer with rows, which row is read, the length of rows, and the loops that must run for one to be read.
+struct Found {
+    from: Buffer,
+    key: Expr,
+    length: Expr,
+    runs: Vec<(Expr, Expr)>,
+}
+
+/// Loops around a statement, outermost first: their indices and bounds.
+type Around = Vec<(Local, Expr, Expr)>;
+
+/// The rows that lanes read.
+struct Rows<'a> {
+    analysis: &'a Analysis,
+    known: &'a FxHashSet<Local>,
+    loops: Around,
+    /// What locals are that are read from an array at the lane's index.
+    keys: FxHashMap<Local, Expr>,
+    /// Those of them that some check is about.
+    checked: Vec<Expr>,
+    found: Vec<Found>,
+    packed: Vec<Row>,
+}
+
+impl Rows<'_> {
+    /// Which row, the index `a < S` of an inner loop, and `S`, in `k * S + a`.
+    fn row_of(&self, offset: &Expr) -> Option<(Expr, Local, Expr)> {
+        let Expr::Op(Op::Add, args) = offset else { return None };
+        let [Expr::Op(Op::Mul, product), Expr::Local(a)] = args.as_slice() else { return None };
+        let [key, length] = product.as_slice() else { return None };
+        let key = match key {
+            Expr::Local(k) => self.keys.get(k).unwrap_or(key).clone(),
+            key => key.clone(),
+        };
+        (self.is_key(&key) && is_below(*a, length, &self.loops)).then(|| (key, *a, length.clone()))
+    }
+
+    /// The lane's index, or what an array outside has there.
+    fn is_key(&self, key: &Expr) -> bool {
+        match key {
+            Expr::Local(l) => *l == self.analysis.index,
+            Expr::Load(b, offset) => !self.analysis.inside.contains(b) && **offset == Expr::Local(self.analysis.index),
+            Expr::Lit(_) | Expr::Op(..) | Expr::Partial(..) | Expr::Select(..) => false,
+        }
+    }
+
+    /// Whether a row is read again: more often than a copy of it costs.
+    fn is_read_again(&self, index: Local) -> bool {
+        let mut times = 1i64;
+        for (l, lo, hi) in &self.loops {
+            if *l != index {
+                let trip = lo.as_int().zip(hi.as_int()).map_or(8, |(lo, hi)| hi.saturating_sub(lo).max(0));
+                times = times.saturating_mul(trip);
+            }
+        }
+        times >= 4
+    }
+
+    fn note(&mut self, s: &Stmt) {
+        if let Stmt::Check(_) = s {
+            let mut of = vec![];
+            s.for_each_expr(&mut |e| of.push(e.clone()));
+            self.checked.extend(of.into_iter().map(|e| match &e {
+                Expr::Local(l) => self.keys.get(l).cloned().unwrap_or(e),
+                _ => e,
+            }));
+        }
+        if let Stmt::Let(l, e @ Expr::Load(..)) = s {
+            if self.is_key(e) {
+                self.keys.insert(*l, e.clone());
+            }
+        }
+    }
+
+    fn note_all(&mut self, block: &[Stmt]) {
+        for s in block {
+            self.note(s);
+            s.blocks().iter().for_each(|b| self.note_all(b));
+        }
+    }
+
+    /// Rows that are read in loops in loops, whatever the data are, with the condition that all those loops run.
+    fn find(&mut self, block: &[Stmt]) {
+        let mut failing = false;
+        for s in block {
+            self.note(s);
+            // A check that fails would come too late.
+            failing |= matches!(s, Stmt::Check(_));
+            if !failing && self.loops.len() > 1 && self.loops.iter().all(|(_, lo, hi)| lo.is_known(self.known) && hi.is_known(self.known)) {
+                let mut loads = vec![];
+                s.for_each_expr(&mut |e| {
+                    e.any(&mut |e| {
+                        if let Expr::Load(b, offset) = e {
+                            loads.push((*b, (**offset).clone()));
+                        }
+                        false
+                    });
+                });
+                for (from, offset) in loads {
+                    let Some((key, index, length)) = self.row_of(&offset) else { continue };
+                    if !self.analysis.inside.contains(&from) && length.is_known(self.known) && self.is_read_again(index) {
+                        let runs = self.loops.iter().map(|(_, lo, hi)| (lo.clone(), hi.clone())).collect();
+                        self.found.push(Found { from, key, length, runs });
+                    }
+                }
+            }
+            if let Stmt::Loop(l) = s {
+                self.loops.push((l.index, l.lo.clone(), l.hi.clone()));
+                self.find(&l.body);
+                self.loops.pop();
+            } else {
+                s.blocks().iter().for_each(|b| self.note_all(b));
+            }
+        }
+    }
+
+    /// Reads rows where they are packed.
+    fn replace(&mut self, s: &mut Stmt) {
+        self.note(s);
+        let me = &*self;
+        s.map_exprs(&mut |e| {
+            e.map_loads(&mut |b, offset| {
+                if let Some((key, index, length)) = me.row_of(&offset) {
+                    let is_there = |row: &Row| row.runs.iter().all(|run| me.loops.iter().any(|(_, lo, hi)| (lo, hi) == (&run.0, &run.1)));
+                    let same = |row: &&Row| row.from == b && row.key == key && row.length == length && is_there(row);
+                    if let Some(row) = me.packed.iter().find(same) {
+                        return Expr::Load(row.to, Box::new(Expr::Local(index)));
+                    }
+                }
+                Expr::Load(b, Box::new(offset))
+            })
+        });
+        let depth = self.loops.len();
+        if let Stmt::Loop(l) = s {
+            self.loops.push((l.index, l.lo.clone(), l.hi.clone()));
+        }
+        s.blocks_mut().into_iter().for_each(|b| b.iter_mut().for_each(|s| self.replace(s)));
+        self.loops.truncate(depth);
+    }
+}
+
+/// Whether the index of a loop lies in `0..length`: by its own bounds, or by those of loops around that these mention.
+fn is_below(index: Local, length: &Expr, loops: &Around) -> bool {
+    let Some(at) = loops.iter().position(|(l, _, _)| *l == index) else { return false };
+    let (_, lo, hi) = &loops[at];
+    let around = loops[..at].to_vec();
+    let inner = |e: &Expr| match e {
+        Expr::Local(l) => Some(*l),
+        Expr::Op(Op::Add, args) => match args.as_slice() {
+            [Expr::Local(l), one] if one.as_int() == Some(1) => Some(*l),
+            _ => None,
+        },
+        _ => None,
+    };
+    let from_zero = lo.as_int().is_some_and(|c| c >= 0) || inner(lo).is_some_and(|l| is_below(l, length, &around));
+    from_zero && (hi == length || inner(hi).is_some_and(|l| is_below(l, length, &around)))
+}
