@@ -45,6 +45,10 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
         return Err(Exp::For(c, size, body));
     }
     let ty = type_of_exp(cx.vars, &body);
+    // Tuples in tuples, and variables for whole tuples, are taken apart first.
+    if part_types(&ty).iter().any(|part| matches!(part, Type::Tuple(_))) || has_tuples(cx.vars, &body) {
+        return Err(Exp::For(c, size, body));
+    }
     let varying = vec![true; part_types(&ty).len()];
     let mut columns =
         Columns { cx, c, size, varied: [c].into_iter().collect(), arrays: FxHashMap::default(), pending: vec![], out: vec![] };
@@ -215,6 +219,33 @@ fn operations(exp: &Exp) -> u64 {
     exp.for_each_child(&mut |e| count += operations(e));
     let is_loop = matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
     if is_loop { STEPS * count } else { count }
+}
+
+/// Whether a variable holds a whole tuple, or a value has tuples as parts.
+fn has_tuples(vars: &Vars, exp: &Exp) -> bool {
+    let whole = |v: &Var| matches!(vars.ty(*v), Type::Tuple(_));
+    let mut found = match exp {
+        Exp::Let(bound, _, _) => bound.iter().any(whole),
+        Exp::Loop(l) => l.state.iter().any(whole),
+        Exp::History(h) => h.state.iter().any(whole),
+        Exp::Tuple(parts) => parts.iter().any(|e| matches!(type_of_exp(vars, e), Type::Tuple(_))),
+        Exp::Var(_)
+        | Exp::Lit(_)
+        | Exp::Op(..)
+        | Exp::Partial(..)
+        | Exp::Index(..)
+        | Exp::Singleton(..)
+        | Exp::For(..)
+        | Exp::Sum(..)
+        | Exp::Reduce(..)
+        | Exp::Update(..)
+        | Exp::Guard(..)
+        | Exp::If(..)
+        | Exp::Array(_)
+        | Exp::Call(..) => false,
+    };
+    exp.for_each_child(&mut |e| found = found || has_tuples(vars, e));
+    found
 }
 
 fn part_types(ty: &Type) -> Vec<Type> {
