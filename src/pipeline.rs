@@ -29,6 +29,7 @@ use crate::optimize::simplify::simplify;
 use crate::optimize::solve_predicates::solve_predicates;
 use crate::optimize::split_sums::split_sums;
 use crate::optimize::store_or_recompute::store_or_recompute;
+use crate::optimize::sum_first::sum_first;
 use crate::optimize::tabulate::tabulate;
 use crate::optimize::take_out::take_out;
 use crate::optimize::unroll::unroll;
@@ -59,6 +60,7 @@ const FINISH: &[(&str, Pass)] = &[
     ("interchange", interchange),
     ("gather", gather),
     ("tabulate", tabulate),
+    ("sum_first", sum_first),
     ("forget_states", forget_states),
     ("share", share),
 ];
@@ -203,7 +205,7 @@ impl Compiler {
                 return;
             }
             // These say truly whether they changed anything, and most often they do not.
-            if changed || !["interchange", "gather", "tabulate", "forget_states"].contains(name) {
+            if changed || !["interchange", "gather", "tabulate", "sum_first", "forget_states"].contains(name) {
                 self.settle_observed(id, None, observe);
             }
         }

@@ -16,6 +16,7 @@ pub mod simplify;
 pub mod solve_predicates;
 pub mod split_sums;
 pub mod store_or_recompute;
+pub mod sum_first;
 pub mod tabulate;
 pub mod take_out;
 pub mod unroll;

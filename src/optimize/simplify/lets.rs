@@ -339,7 +339,7 @@ fn prune(vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) -> Result<Exp, Exp>
 }
 
 /// `let (a, b) = for i. let …; (e, x[i]); …`   is   `let a = for i. …; let b = for i. x[i]; …`: a row or an element of
-/// an array outside, which costs nothing to read where it is wanted.
+/// an array outside, or the array itself, which costs nothing to read where it is wanted.
 fn split_view(cx: &mut Context, exp: Exp) -> Result<Exp, Exp> {
     let Exp::Let(vars, value, body) = exp else { return Err(exp) };
     let Exp::For(i, size, element) = &*value else { return Err(Exp::Let(vars, value, body)) };
@@ -349,9 +349,10 @@ fn split_view(cx: &mut Context, exp: Exp) -> Result<Exp, Exp> {
         bound.extend(inner.iter().copied());
         rest = next;
     }
-    let is_view = |e: &Exp| {
-        matches!(e, Exp::Index(array, keys, _) if matches!(**array, Exp::Var(_)) && keys.len() == 1 && keys[0] == Exp::Var(*i))
-            && !bound.iter().any(|v| e.mentions(*v))
+    let is_view = |e: &Exp| match e {
+        Exp::Index(array, keys, _) => matches!(**array, Exp::Var(a) if !bound.contains(&a)) && keys.len() == 1 && keys[0] == Exp::Var(*i),
+        Exp::Var(a) => is_array(cx.vars.ty(*a)) && !bound.contains(a),
+        _ => false,
     };
     let at = match rest {
         Exp::Tuple(parts) if parts.len() == vars.len() => parts.iter().position(is_view),
