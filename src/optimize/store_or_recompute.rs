@@ -114,7 +114,7 @@ fn is_scaled(exp: &Exp) -> bool {
 }
 
 /// Whether elements are read again in every step of some loop: then they are worth storing.
-fn is_read_again(exp: &Exp, v: Var, loops: &mut Vec<Var>) -> bool {
+pub fn is_read_again(exp: &Exp, v: Var, loops: &mut Vec<Var>) -> bool {
     if let Exp::Index(array, keys, _) = exp {
         if **array == Exp::Var(v) && loops.iter().any(|l| !keys.iter().any(|k| k.mentions(*l))) {
             return true;

@@ -9,8 +9,9 @@
 //! ```
 //! where what `y` is multiplied with is the same for all `i`: the product is done once, not for each. With a sum inside whose
 //! index says where the result is added, `sum c. {c -> …}`, there is a `y` for each place.
-//! It is done where the function itself sums over `y`: else nothing is saved.
+//! It is done where the function reads elements of `y` again and again: else nothing is saved.
 
+use super::store_or_recompute::is_read_again;
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
@@ -139,7 +140,7 @@ fn summed(cx: &Context, nest: &Nest, varied: &FxHashSet<Var>, part: &Exp) -> Opt
     };
     let known_after = free.iter().all(|v| !own.contains(v) || ys.contains(v));
     let good = bounds_fixed && !ys.is_empty() && known_after && ys.iter().all(|y| own.contains(y) && fixed_shape(y));
-    (good && is_linear(value, &ys) && sums_over(value, &ys)).then_some(ys)
+    (good && is_linear(value, &ys) && ys.iter().any(|y| is_read_again(value, *y, &mut vec![]))).then_some(ys)
 }
 
 /// Whether every term has one read of the arrays as a factor, and nothing else depends on them.
@@ -171,23 +172,6 @@ fn is_linear(exp: &Exp, ys: &[Var]) -> bool {
         | Exp::Array(_)
         | Exp::Call(..) => false,
     }
-}
-
-/// Whether there is a sum over the arrays in a loop.
-fn sums_over(exp: &Exp, ys: &[Var]) -> bool {
-    let own = match exp {
-        Exp::For(_, _, body) => has_sum(body, ys),
-        _ => false,
-    };
-    let mut found = own;
-    exp.for_each_child(&mut |e| found = found || sums_over(e, ys));
-    found
-}
-
-fn has_sum(exp: &Exp, ys: &[Var]) -> bool {
-    let mut found = matches!(exp, Exp::Sum(_, body) if ys.iter().any(|y| body.mentions(*y)));
-    exp.for_each_child(&mut |e| found = found || has_sum(e, ys));
-    found
 }
 
 /// Reads of one summand's array from the total.
