@@ -119,6 +119,7 @@ impl Binder<'_> {
                 }
                 true
             }
+            (Type::Tuple(types), _) if types.structure().is_some() => return self.collect(argument, &types[0], value),
             // A record of one field is that field.
             (Type::Tuple(types), _) if types.len() == 1 => {
                 let field = types.fields().map_or("0", |fields| &fields[0]);
@@ -211,13 +212,23 @@ impl Binder<'_> {
         let size = &axis.types[axis.axis];
         let given = axis.shape[axis.axis] as i64;
         let at = |x: i64| size.evaluate(&|w| if w == v { Some(x) } else { self.sizes.get(&w).copied() });
+        // Of a triangle the side, which is affine.
+        let triangle = || {
+            let base = size.base()?;
+            let near = (2.0 * given as f64).sqrt() as i64;
+            let side = (near.saturating_sub(2).max(0)..=near + 1).find(|s| s * (s + 1) / 2 == given)?;
+            let at = |x: i64| base.evaluate(&|w| if w == v { Some(x) } else { self.sizes.get(&w).copied() });
+            let (zero, one) = (at(0)?, at(1)?);
+            let x = side.checked_sub(zero)?.checked_div(one - zero)?;
+            (x >= 0 && at(x) == Some(side)).then_some(x)
+        };
         let solution = at(0).zip(at(1)).and_then(|(a, b)| {
             let c = b.checked_sub(a).filter(|c| *c != 0)?;
             let x = given.checked_sub(a)? / c;
             // Exact, and truly affine: the expression gives back the length.
             (x >= 0 && at(x) == Some(given)).then_some(x)
         });
-        match solution {
+        match solution.or_else(triangle) {
             Some(x) => {
                 self.bind(v, x, axis);
                 Ok(())

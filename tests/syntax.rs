@@ -138,6 +138,7 @@ fn show_type(ty: &TypeExp) -> String {
         TypeKind::Scalar(scalar) => scalar.name().into(),
         TypeKind::Array(sizes, element) => format!("[{}]{}", join(sizes, show), show_type(element)),
         TypeKind::Tuple(parts) => format!("({})", join(parts, show_type)),
+        TypeKind::Structured(word, widths, array) => format!("{}<{}> {}", word.text, join(widths, show), show_type(array)),
         TypeKind::Record(fields) => format!("{{{}}}", join(fields, |(name, ty)| format!("{}: {}", name.text, show_type(ty)))),
         TypeKind::Name(name) => name.clone(),
         TypeKind::Function(params, result) => format!("<{} -> {}>", join(params, show_type), show_type(result)),

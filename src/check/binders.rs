@@ -12,6 +12,7 @@ use super::scope::{Binding, Place};
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::ir::build::{add, exp_size, for_, i64, lets, size_exp, sum};
+use crate::ir::facts::Facts;
 use crate::ir::traverse::{Substitution, substitute};
 use crate::ir::{Exp, History, Range, Reduction, Scalar, Site, Size, Type, Var};
 use crate::syntax::ast::{self, BinaryOp, BinderKind, ExpKind, IndexBinding, Pattern};
@@ -23,6 +24,8 @@ pub struct IndexCell {
     name: String,
     span: Span,
     explicit: bool,
+    /// The range that is written, where its bounds are sizes.
+    bounds: Option<(Size, Size)>,
     /// The axis it is used on directly, first met.
     axis: Option<Use>,
     /// An axis of a singleton that it is the key of: its range only if nothing else is.
@@ -84,6 +87,13 @@ impl<'a> Checker<'a> {
             let found = self.infer(body, hint.as_ref());
             return self.reducible(kind, found, body.span);
         };
+        if kind == BinderKind::For {
+            if let Some(matrix) = hint.as_ref().filter(|h| h.outer_axes().is_some_and(<[Size]>::is_empty)) {
+                if let Some(found) = self.stored_places(indices, body, span, matrix) {
+                    return found;
+                }
+            }
+        }
         let inner_hint = match kind {
             BinderKind::For => {
                 hint.as_ref().and_then(|h| if h.shape().is_empty() && h.scalar().is_some() { None } else { h.without_axes(1) })
@@ -186,6 +196,10 @@ impl<'a> Checker<'a> {
             name: name.to_string(),
             span: binding.name.span,
             explicit: range.is_some(),
+            bounds: match &range {
+                Some((Some(lo), Some(hi))) => exp_size(lo).zip(exp_size(hi)),
+                _ => None,
+            },
             axis: None,
             key_axis: None,
             offsets: vec![],
@@ -354,6 +368,27 @@ impl<'a> Checker<'a> {
             diagnostic
                 .note(format!("sizes of different names may differ; give both axes one name, or write the range: `{name} in 0..{runs}`")),
         );
+    }
+
+    /// Notes that the innermost index runs over an axis of this size, whatever else it is used for. What is written is not
+    /// changed by it.
+    pub(super) fn note_range(&mut self, size: &Size, span: Span) -> Option<Var> {
+        let at = self.indices.len().checked_sub(1)?;
+        if !self.indices[at].explicit {
+            self.note_axis(at, Use { size: size.clone(), span, array: "the matrix".to_string() });
+        }
+        Some(self.indices[at].var)
+    }
+
+    /// What is known here of the indices around.
+    pub(super) fn index_facts(&self, facts: &mut Facts) {
+        for cell in &self.indices {
+            match (&cell.bounds, cell.axis.as_ref().or(cell.key_axis.as_ref())) {
+                (Some((lo, hi)), _) => facts.enter(cell.var, &self.expand(lo), &self.expand(hi)),
+                (None, Some(found)) if !cell.explicit => facts.enter_for(cell.var, &self.expand(&found.size)),
+                (None, _) => {}
+            }
+        }
     }
 
     /// Notes that an index is a key of a singleton: of use only if nothing else gives its range.

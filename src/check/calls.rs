@@ -517,7 +517,14 @@ pub fn bind(sizes: &[Var], param: &Type, arg: &Type, f: &mut impl FnMut(Var, &Si
                 }
             }
         }
-        (Type::Tuple(p), Type::Tuple(a)) => p.iter().zip(a).for_each(|(p, a)| bind(sizes, p, a, f)),
+        (Type::Tuple(p), Type::Tuple(a)) => {
+            p.iter().zip(a).for_each(|(p, a)| bind(sizes, p, a, f));
+            if let (Some(p), Some(a)) = (p.structure(), a.structure()) {
+                if let Some(v) = p.size.as_var().filter(|v| sizes.contains(v)) {
+                    f(v, &a.size);
+                }
+            }
+        }
         _ => {}
     }
 }

@@ -567,6 +567,8 @@ fn jacobian_type(result: &Type, params: &[Type]) -> Type {
         }
     }
     match result {
+        // The rows of a matrix of which a part is stored are its stored places.
+        Type::Tuple(parts) if parts.structure().is_some() => jacobian_type(&parts[0], params),
         Type::Tuple(parts) => Type::Tuple(parts.map(|t| jacobian_type(t, params))),
         Type::Scalar(_) | Type::Array(..) => tuple_type(params.iter().map(|p| under(p, result.shape())).collect()),
     }

@@ -208,6 +208,7 @@ fn open_sizes(ty: &TypeExp, out: &mut Vec<(String, Span)>) {
     match &ty.kind {
         TypeKind::Scalar(_) | TypeKind::Name(_) | TypeKind::Error => {}
         TypeKind::Tuple(parts) => parts.iter().for_each(|t| open_sizes(t, out)),
+        TypeKind::Structured(_, _, array) => open_sizes(array, out),
         TypeKind::Record(fields) => fields.iter().for_each(|(_, t)| open_sizes(t, out)),
         TypeKind::Function(params, result) => params.iter().chain([&**result]).for_each(|t| open_sizes(t, out)),
         TypeKind::Array(axes, element) => {

@@ -145,6 +145,9 @@ impl Checker<'_> {
             self.infer(value, None);
             return Typed::poison();
         };
+        if ty.outer_axes().is_some_and(|outer| outer.len() < keys.len()) {
+            return self.structured_update(found.exp, ty, keys, value, span, array.span);
+        }
         if matches!(ty, Type::Tuple(_)) {
             let text = format!("`with` writes into one array, but this has type `{}`", self.describe(&ty));
             self.report(Diagnostic::error(array.span, text).note("take the tuple apart and update each array"));

@@ -62,7 +62,7 @@ impl Checker<'_> {
                     None => diagnostic,
                 }
             }
-            _ => diagnostic,
+            _ => self.explain_structure(diagnostic, found, want),
         }
     }
 

@@ -14,6 +14,7 @@
 //! * `operator_calls`: derivative operators as they are written; `derive`: the functions they stand for
 //! * `sparse`: Jacobians and Hessians as sparse matrices
 //! * `existential`: results whose sizes depend on data
+//! * `structured`: matrices of which a part is stored
 //! * `records`, `type_names`: records and names of types; `erase`: records to tuples, when all is checked
 //! * `messages`: expressions and types as text
 
@@ -39,6 +40,7 @@ mod scope;
 mod sizes;
 mod sparse;
 mod states;
+mod structured;
 mod subscripts;
 mod templates;
 mod type_names;

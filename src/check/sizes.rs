@@ -71,6 +71,7 @@ impl<'a> Checker<'a> {
                 }
             }
             TypeKind::Tuple(parts) => parts.iter().for_each(|t| self.bind_sizes(t, within, definition, sizes)),
+            TypeKind::Structured(_, _, array) => self.bind_sizes(array, within, definition, sizes),
             TypeKind::Record(fields) => fields.iter().for_each(|(_, t)| self.bind_sizes(t, within, definition, sizes)),
             TypeKind::Function(params, result) => {
                 params.iter().chain([&**result]).for_each(|t| self.bind_sizes(t, within, definition, sizes))
@@ -78,7 +79,7 @@ impl<'a> Checker<'a> {
             TypeKind::Array(axes, element) => {
                 for axis in axes {
                     let name = match (&axis.kind, within) {
-                        (ExpKind::Name(name), false) => name,
+                        (ExpKind::Name(name), false) => name.as_str(),
                         (ExpKind::Name(_), true) | (_, false) => continue,
                         (_, true) => match self.unknown_of(axis) {
                             Some(name) => name,
@@ -88,7 +89,7 @@ impl<'a> Checker<'a> {
                     if self.lookup(name).is_some() {
                         continue;
                     }
-                    if let Some(param) = definition.params.iter().find(|p| p.name.text == *name) {
+                    if let Some(param) = definition.params.iter().find(|p| p.name.text == name) {
                         let diagnostic =
                             Diagnostic::error(axis.span, format!("`{name}` is a parameter that is no `i64`, so it is no size"))
                                 .here("used as a size here")
@@ -104,7 +105,7 @@ impl<'a> Checker<'a> {
                         }
                         self.bind_name(name, Binding::Poison);
                     } else {
-                        let var = self.program.vars.fresh(name.clone(), Type::I64);
+                        let var = self.program.vars.fresh(name, Type::I64);
                         sizes.push(var);
                         self.bind_name(name, Binding::Var(var));
                     }
@@ -115,14 +116,20 @@ impl<'a> Checker<'a> {
     }
 
     /// The name of which an axis is a sum with what is known, if it is the only one that is not.
-    fn unknown_of<'e>(&self, axis: &'e ast::Exp) -> Option<&'e String> {
+    fn unknown_of<'e>(&self, axis: &'e ast::Exp) -> Option<&'e str> {
         let mut names = vec![];
         messages::names(axis, &mut names);
         names.retain(|(name, _)| self.lookup(name).is_none() && !self.is_function_name(name));
-        let [(only, _)] = names.as_slice() else { return None };
-        let only: &str = only;
+        let (only, _) = *names.first()?;
+        if names.iter().any(|(name, _)| *name != only) {
+            return None;
+        }
+        // `n * (n + 1) div 2`, the places of a triangle, of which every `n` is told by its size.
+        if is_triangle(axis, only) {
+            return Some(only);
+        }
         // `n + 1` and `k + n - 1`, but not `2 * n`, of which not every size has a half, nor `1 - n`.
-        fn summand<'e>(exp: &'e ast::Exp, only: &str) -> Option<&'e String> {
+        fn summand<'e>(exp: &'e ast::Exp, only: &str) -> Option<&'e str> {
             match &exp.kind {
                 ExpKind::Name(name) if name == only => Some(name),
                 ExpKind::Binary(BinaryOp::Add, _, a, b) => summand(a, only).or_else(|| summand(b, only)),
@@ -161,6 +168,7 @@ impl<'a> Checker<'a> {
                 let sizes: Vec<Size> = sizes.into_iter().collect::<Option<_>>()?;
                 Some(sizes.iter().rev().fold(element, |ty, size| ty.with_axis(size)))
             }
+            TypeKind::Structured(word, widths, array) => self.structured_type(word, widths, array),
             TypeKind::Record(fields) => {
                 // In a type with a name it is reported where that is declared.
                 let distinct = !self.inside_types.is_empty() || self.distinct_fields(fields.iter().map(|(name, _)| name));
@@ -179,7 +187,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn read_size(&mut self, axis: &ast::Exp) -> Option<Size> {
+    pub(super) fn read_size(&mut self, axis: &ast::Exp) -> Option<Size> {
         if let ExpKind::Open(name) = &axis.kind {
             return self.open_size(name, axis.span);
         }
@@ -309,7 +317,10 @@ impl<'a> Checker<'a> {
                 a == b && sa.len() == sb.len() && sa.iter().zip(sb).all(|(x, y)| self.same_size(x, y))
             }
             (Type::Tuple(a), Type::Tuple(b)) => {
-                a.len() == b.len() && a.fields() == b.fields() && a.iter().zip(b).all(|(x, y)| self.same_type(x, y))
+                a.len() == b.len()
+                    && a.fields() == b.fields()
+                    && self.same_structure(a.structure(), b.structure())
+                    && a.iter().zip(b).all(|(x, y)| self.same_type(x, y))
             }
             (Type::Scalar(_) | Type::Array(..) | Type::Tuple(_), _) => false,
         }
@@ -328,6 +339,37 @@ impl<'a> Checker<'a> {
         self.report(diagnostic);
         false
     }
+}
+
+/// Whether an axis is the triangle of a size that mentions the name: `n * (n + 1) div 2`, in whatever words.
+fn is_triangle<'e>(axis: &'e ast::Exp, of: &'e str) -> bool {
+    // Variables of their own for the names, that of the name first.
+    fn size<'e>(exp: &'e ast::Exp, names: &mut Vec<&'e str>) -> Option<Size> {
+        Some(match &exp.kind {
+            ExpKind::Name(name) => {
+                let known = names.iter().position(|n| n == name);
+                let k = known.unwrap_or_else(|| {
+                    names.push(name);
+                    names.len() - 1
+                });
+                Size::var(Var(k as u32))
+            }
+            ExpKind::Int(c) => Size::constant(i64::try_from(*c).ok()?),
+            ExpKind::Binary(op, _, a, b) => {
+                let (a, b) = (size(a, names)?, size(b, names)?);
+                match op {
+                    BinaryOp::Add => a.add(&b),
+                    BinaryOp::Sub => a.sub(&b),
+                    BinaryOp::Mul => a.mul(&b),
+                    BinaryOp::IDiv => a.div(&b),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
+    }
+    let base = size(axis, &mut vec![of]).and_then(|size| size.base());
+    base.is_some_and(|base| base.mentions(Var(0)))
 }
 
 /// An axis of a name that is none of a size.

@@ -374,6 +374,7 @@ impl Deriving<'_> {
 fn like(ty: &Type, f: &mut dyn FnMut() -> (Exp, Type)) -> (Exp, Type) {
     match ty {
         Type::Scalar(_) | Type::Array(..) => f(),
+        Type::Tuple(parts) if parts.structure().is_some() => like(&parts[0], f),
         Type::Tuple(parts) => {
             let mut exps = vec![];
             let parts = parts.map(|t| {

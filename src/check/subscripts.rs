@@ -34,7 +34,7 @@ impl<'a> Checker<'a> {
     pub(super) fn keys(&mut self, array: &ast::Exp, found: &Typed, keys: &[Subscript], span: Span) -> Option<Vec<Key>> {
         let axes = match &found.ty {
             None => None,
-            Some(ty) => match leading_axes(ty, keys.len()) {
+            Some(ty) => match subscript_axes(ty, keys.len()) {
                 Ok(axes) => Some(axes),
                 Err(problem) => {
                     let have = self.describe(ty);
@@ -99,6 +99,9 @@ impl<'a> Checker<'a> {
     }
 
     fn read(&mut self, array: Exp, ty: Type, mut keys: Vec<Key>, span: Span) -> Typed {
+        if ty.outer_axes().is_some_and(|outer| outer.len() < keys.len()) {
+            return self.read_structured(array, &ty, keys, span);
+        }
         let rest = ty.without_axes(keys.len()).unwrap_or(Type::tuple(vec![]));
         let parts: Vec<Size> = keys
             .iter()
@@ -142,6 +145,9 @@ impl<'a> Checker<'a> {
     }
 
     pub fn singleton(&mut self, keys: &[ast::Exp], value: &ast::Exp, span: Span, hint: Option<&Type>) -> Typed {
+        if let Some(matrix) = hint.filter(|ty| ty.outer_axes().is_some_and(|outer| outer.len() < keys.len())) {
+            return self.structured_singleton(keys, value, span, matrix);
+        }
         let axes = hint.and_then(|ty| leading_axes(ty, keys.len()).ok());
         let axes = axes.filter(|axes| !axes.iter().any(|s| s.mentions(UNKNOWN)));
         let found: Vec<Option<Exp>> = keys.iter().map(|k| self.integer(k, "a key")).collect();
@@ -180,12 +186,22 @@ pub enum Axes {
     Differ,
 }
 
+/// The first `count` axes that an array is read by: a matrix of which a part is stored has both of its axes.
+fn subscript_axes(ty: &Type, count: usize) -> Result<Vec<Size>, Axes> {
+    let Some(((structure, _), outer)) = ty.structured().zip(ty.outer_axes()) else { return leading_axes(ty, count) };
+    let all: Vec<Size> = outer.iter().chain([&structure.size, &structure.size]).cloned().collect();
+    if all.len() < count { Err(Axes::TooFew(all.len())) } else { Ok(all[..count].to_vec()) }
+}
+
 /// The first `count` axes of an array, or those that all arrays of a tuple have.
 pub fn leading_axes(ty: &Type, count: usize) -> Result<Vec<Size>, Axes> {
     match ty {
         Type::Scalar(_) => Err(Axes::TooFew(0)),
         Type::Array(shape, _) if shape.len() < count => Err(Axes::TooFew(shape.len())),
         Type::Array(shape, _) => Ok(shape[..count].to_vec()),
+        Type::Tuple(_) if ty.outer_axes().is_some_and(|outer| outer.len() < count) => {
+            Err(Axes::TooFew(ty.outer_axes().map_or(0, <[Size]>::len)))
+        }
         Type::Tuple(parts) => {
             let mut all: Option<Vec<Size>> = None;
             for part in parts {

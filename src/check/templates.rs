@@ -503,6 +503,7 @@ fn upper_case_names<'d>(ty: &'d TypeExp, out: &mut Vec<&'d str>) {
             }
         }
         TypeKind::Array(_, element) => upper_case_names(element, out),
+        TypeKind::Structured(_, _, array) => upper_case_names(array, out),
         TypeKind::Tuple(parts) => parts.iter().for_each(|t| upper_case_names(t, out)),
         TypeKind::Record(fields) => fields.iter().for_each(|(_, t)| upper_case_names(t, out)),
         TypeKind::Function(params, result) => params.iter().chain([&**result]).for_each(|t| upper_case_names(t, out)),
@@ -514,6 +515,7 @@ fn mentions(ty: &TypeExp, variable: &str) -> bool {
     match &ty.kind {
         TypeKind::Name(name) => name == variable,
         TypeKind::Array(_, element) => mentions(element, variable),
+        TypeKind::Structured(_, _, array) => mentions(array, variable),
         TypeKind::Tuple(parts) => parts.iter().any(|t| mentions(t, variable)),
         TypeKind::Record(fields) => fields.iter().any(|(_, t)| mentions(t, variable)),
         TypeKind::Function(params, result) => params.iter().chain([&**result]).any(|t| mentions(t, variable)),
@@ -536,6 +538,12 @@ fn bind_variables(written: &TypeExp, ty: &Type, variables: &[&str], types: &mut 
         }
         (TypeKind::Tuple(parts), Type::Tuple(found)) if parts.len() == found.len() => {
             parts.iter().zip(found).for_each(|(w, t)| bind_variables(w, t, variables, types))
+        }
+        (TypeKind::Structured(_, _, array), Type::Tuple(found)) if found.structure().is_some() => {
+            // Both of its axes are the matrix's.
+            if let (TypeKind::Array(_, element), Some(scalar)) = (&array.kind, found[0].scalar()) {
+                bind_variables(element, &Type::Scalar(scalar), variables, types)
+            }
         }
         (TypeKind::Record(fields), Type::Tuple(found)) if fields.len() == found.len() => {
             fields.iter().zip(found).for_each(|((_, w), t)| bind_variables(w, t, variables, types))

@@ -50,6 +50,7 @@ impl<'a> Checker<'a> {
                 }
             }
             TypeKind::Tuple(parts) => parts.iter().for_each(|t| self.check_written(t)),
+            TypeKind::Structured(_, _, array) => self.check_written(array),
             TypeKind::Function(..) => self.report_function_type(ty.span),
             TypeKind::Record(fields) => {
                 self.distinct_fields(fields.iter().map(|(name, _)| name));
@@ -136,7 +137,12 @@ impl<'a> Checker<'a> {
         match &ty.kind {
             TypeKind::Scalar(s) => *s == Scalar::I64,
             TypeKind::Name(name) => self.declared(name).is_some_and(|d| self.is_integer_type(&d.ty)),
-            TypeKind::Array(..) | TypeKind::Tuple(_) | TypeKind::Record(_) | TypeKind::Function(..) | TypeKind::Error => false,
+            TypeKind::Array(..)
+            | TypeKind::Structured(..)
+            | TypeKind::Tuple(_)
+            | TypeKind::Record(_)
+            | TypeKind::Function(..)
+            | TypeKind::Error => false,
         }
     }
 
@@ -169,6 +175,7 @@ fn type_names<'t>(ty: &'t TypeExp, out: &mut Vec<(&'t str, Span)>) {
         TypeKind::Scalar(_) | TypeKind::Function(..) | TypeKind::Error => {}
         TypeKind::Name(name) => out.push((name, ty.span)),
         TypeKind::Tuple(parts) => parts.iter().for_each(|t| type_names(t, out)),
+        TypeKind::Structured(_, _, array) => type_names(array, out),
         TypeKind::Record(fields) => fields.iter().for_each(|(_, t)| type_names(t, out)),
         TypeKind::Array(_, element) => type_names(element, out),
     }

@@ -116,7 +116,9 @@ fn export(source: &Source, id: FunctionId, derivative: Option<&Derivative>, sett
     for (k, param) in f.params.iter().enumerate() {
         let mut names = vec![];
         leaf_names(program.vars.name(*param), source.program.param_type(id, k), &mut names);
+        let first = inputs.len();
         leaves(&program, program.vars.ty(*param), &mut names.into_iter(), &mut inputs);
+        say_stored(&source.program, source.program.param_type(id, k), &mut inputs[first..].iter_mut());
     }
     let mut names = vec![];
     match derivative {
@@ -125,6 +127,7 @@ fn export(source: &Source, id: FunctionId, derivative: Option<&Derivative>, sett
     }
     let mut outputs = vec![];
     leaves(&program, &f.result, &mut names.into_iter(), &mut outputs);
+    say_stored(&source.program, source.program.result_type(id), &mut outputs.iter_mut());
     Export {
         signature: head(&program, id),
         sizes: f.sizes.iter().map(|n| program.vars.name(*n).to_string()).collect(),
@@ -144,6 +147,23 @@ fn leaves(program: &Program, ty: &Type, names: &mut impl Iterator<Item = String>
             out.push(Leaf { name: names.next().unwrap_or_default(), scalar: *scalar, shape });
         }
         Type::Tuple(parts) => parts.iter().for_each(|part| leaves(program, part, names, out)),
+    }
+}
+
+/// Says of packed arrays which part of a matrix they are.
+fn say_stored<'l>(program: &Program, ty: &Type, leaves: &mut impl Iterator<Item = &'l mut Leaf>) {
+    match (ty, ty.structured()) {
+        (Type::Tuple(_), Some((structure, _))) => {
+            if let Some(shape) = leaves.next().and_then(|leaf| leaf.shape.as_mut()) {
+                let n = print_size(program, &structure.size);
+                *shape +=
+                    &format!(", the stored places of {} [{n}, {n}] row by row", structure.describe(&|v| program.vars.name(v).to_string()));
+            }
+        }
+        (Type::Tuple(parts), None) => parts.iter().for_each(|part| say_stored(program, part, leaves)),
+        (Type::Scalar(_) | Type::Array(..), _) => {
+            leaves.next();
+        }
     }
 }
 

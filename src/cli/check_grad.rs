@@ -149,6 +149,9 @@ fn place_name(name: &str, ty: &Type, value: &Value, mut place: usize) -> String 
         Type::Tuple(types) => (types.fields().map_or(k.to_string(), |fields| fields[k].clone()), &types[k]),
         Type::Scalar(_) | Type::Array(..) => (k.to_string(), ty),
     };
+    if let Some((_, packed)) = ty.structured() {
+        return place_name(name, packed, value, place);
+    }
     if matches!(ty, Type::Tuple(types) if types.len() == 1) {
         let (field, ty) = part_of(0);
         return place_name(&format!("{name}.{field}"), ty, value, place);

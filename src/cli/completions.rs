@@ -237,7 +237,7 @@ impl<'a> Line<'a> {
     fn parts(&self) -> Vec<String> {
         fn below(path: &str, ty: &Type, out: &mut Vec<String>) {
             out.push(path.to_string());
-            if let Type::Tuple(parts) = ty {
+            if let (Type::Tuple(parts), None) = (ty, ty.structured()) {
                 parts.iter().enumerate().for_each(|(k, part)| below(&format!("{path}.{}", parts.label(k)), part, out));
             }
         }

@@ -103,7 +103,7 @@ impl Derivative {
 
     /// The parts of `outer`, each of them keyed by the parameters.
     fn by_parts(&self, source: &Source, outer: &Type, value: Value, ty: &Type) -> Named {
-        let (Type::Tuple(parts), Type::Tuple(types)) = (outer, ty) else {
+        let (Type::Tuple(parts), Type::Tuple(types), None) = (outer, ty, outer.structured()) else {
             return self.keyed_by(source, value, ty, &|_, _, value, ty| Named::labelled(value, ty));
         };
         let values = match value {
@@ -201,12 +201,12 @@ impl Derivative {
     /// The parts of `outer` first, then the parameters.
     fn nested_names(&self, source: &Source, prefix: &str, outer: &Type, out: &mut Vec<String>) {
         match outer {
-            Type::Tuple(parts) => {
+            Type::Tuple(parts) if parts.structure().is_none() => {
                 for (k, part) in parts.iter().enumerate() {
                     self.nested_names(source, &format!("{prefix}_{}", parts.label(k)), part, out);
                 }
             }
-            Type::Scalar(_) | Type::Array(..) => self.keyed_names(source, prefix, out),
+            Type::Scalar(_) | Type::Array(..) | Type::Tuple(_) => self.keyed_names(source, prefix, out),
         }
     }
 
@@ -259,7 +259,7 @@ impl Derivative {
 
     /// A list over the parts of the result, or a record of its fields.
     fn jacobian(&self, source: &Source, tangent: &Type, value: Value) -> Named {
-        let Type::Tuple(types) = tangent else { return self.keyed(source, value) };
+        let (Type::Tuple(types), None) = (tangent, tangent.structured()) else { return self.keyed(source, value) };
         let parts = match value {
             Value::Tuple(parts) if types.len() > 1 => parts,
             value => vec![value],
@@ -337,6 +337,7 @@ impl Derivative {
 pub fn leaf_names(name: &str, ty: &Type, out: &mut Vec<String>) {
     match ty {
         Type::Scalar(_) | Type::Array(..) => out.push(name.to_string()),
+        Type::Tuple(parts) if parts.structure().is_some() => out.push(name.to_string()),
         Type::Tuple(parts) => {
             for (k, part) in parts.iter().enumerate() {
                 leaf_names(&format!("{name}_{}", parts.label(k)), part, out);
@@ -380,7 +381,7 @@ fn with_zeros(tree: Tree, ty: &Type, sizes: &Sizes) -> Result<Tree, Error> {
         let place = given.iter().position(|(n, _)| n == name);
         let field = match (place.map(|k| given.swap_remove(k).1), ty) {
             (Some(tree), ty) => with_zeros(tree, ty, sizes)?,
-            (None, Type::Tuple(_)) => with_zeros(Tree::Record(vec![]), ty, sizes)?,
+            (None, Type::Tuple(_)) if ty.structured().is_none() => with_zeros(Tree::Record(vec![]), ty, sizes)?,
             (None, _) => match Value::zero(ty, &|v| sizes.get(&v).copied())? {
                 Value::Array(array) => Tree::Array(array),
                 _ => Tree::Scalar(Lit::F64(0.0)),

@@ -104,7 +104,7 @@ fn is_below(path: &str, outer: &str) -> bool {
 fn part(ty: &Type, param: &str, path: &str) -> Result<Type, Failure> {
     let (mut ty, mut at) = (ty, param.to_string());
     for field in path.split('.').skip(1) {
-        let Type::Tuple(parts) = ty else {
+        let (Type::Tuple(parts), None) = (ty, ty.structured()) else {
             return Err(Failure::message(format!("`{at}` is no record, so it has no field `{field}` to differentiate by")));
         };
         let labels: Vec<String> = (0..parts.len()).map(|k| parts.label(k)).collect();
@@ -119,7 +119,7 @@ fn part(ty: &Type, param: &str, path: &str) -> Result<Type, Failure> {
 /// A parameter in as few parts as give each of the names one of its own.
 fn split((path, ty): (String, Type), names: &[&str]) -> Piece {
     match &ty {
-        Type::Tuple(parts) if names.iter().any(|name| is_below(name, &path)) => {
+        Type::Tuple(parts) if parts.structure().is_none() && names.iter().any(|name| is_below(name, &path)) => {
             let part = |k: usize| split((format!("{path}.{}", parts.label(k)), parts[k].clone()), names);
             Piece::Parts((0..parts.len()).map(part).collect())
         }

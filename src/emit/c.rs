@@ -441,6 +441,11 @@ impl Emitter<'_> {
                         let first = self.names.at_level(&args[0], UNARY);
                         (format!("{first} > {last}"), Fault::TOO_MANY_STEPS, last, "0".into(), site)
                     }
+                    Op::Within => {
+                        let first = self.names.at_level(&args[0], UNARY);
+                        let size = format!("({last} < 0 ? 0 : {last})");
+                        (format!("{first} < 0 || {first} >= {last}"), Fault::INDEX_OUT_OF_RANGE, first, size, site)
+                    }
                     Op::Pow => (format!("{last} < 0"), Fault::NEGATIVE_EXPONENT, last, "0".into(), site),
                     Op::ToI64 => no_integer(Scalar::I64),
                     Op::ToI32 if self.names.kernel.scalar_of(operand).is_float() => no_integer(Scalar::I32),

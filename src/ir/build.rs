@@ -327,7 +327,10 @@ pub fn solve_sizes(sizes: &[Var], pairs: &[(&Type, &Type)], bound: &mut rustc_ha
     fn axes<'t>(param: &'t Type, arg: &'t Type, out: &mut Vec<(&'t Size, &'t Size)>) {
         match (param, arg) {
             (Type::Array(p, _), Type::Array(a, _)) if p.len() == a.len() => out.extend(p.iter().zip(a)),
-            (Type::Tuple(p), Type::Tuple(a)) => p.iter().zip(a).for_each(|(p, a)| axes(p, a, out)),
+            (Type::Tuple(p), Type::Tuple(a)) => {
+                p.iter().zip(a).for_each(|(p, a)| axes(p, a, out));
+                out.extend(p.structure().zip(a.structure()).map(|(p, a)| (&p.size, &a.size)));
+            }
             _ => {}
         }
     }

@@ -97,6 +97,16 @@ impl Facts {
         if let Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, range, _, _) = value {
             self.enter_range(&Range { index: var, lo: range.lo.clone(), hi: range.hi.clone() });
         }
+        // What was checked to lie in a range does.
+        if let Exp::Op(Op::Within, args, _) = value {
+            if let Some(n) = exp_size(&args[1]) {
+                self.enter_for(var, &n);
+            }
+            if let Some(i) = exp_size(&args[0]) {
+                self.assume_nonneg(Size::var(var).sub(&i));
+                self.assume_nonneg(i.sub(&Size::var(var)));
+            }
+        }
         if let Some(size) = exp_size(value) {
             self.assume_nonneg(Size::var(var).sub(&size));
             self.assume_nonneg(size.sub(&Size::var(var)));

@@ -65,6 +65,8 @@ pub enum Op {
     Agreed,
     /// `bounded(a, b)`: `a`, which must be at most `b`. How often loops with a bound run is checked by it.
     Bounded,
+    /// `within(i, n)`: `i`, which must be an index of an axis of size `n`.
+    Within,
     /// `stop_gradient(x)`: `x`, of which nothing is said by how it came about. Gone once no derivative is taken any more.
     StopGradient,
     // comparisons
@@ -242,12 +244,12 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| Op::ALL.iter().map(|op| rows:
 impl Op {
     /// In the order of the enumeration.
     #[rustfmt::skip]
-    pub const ALL: [Op; 57] = {
+    pub const ALL: [Op; 58] = {
         use Op::*;
         [
             Add, Sub, Mul, Neg, Abs, Sign, Min, Max, Pow, Div, Floor, Ceil, Round, Sqrt, Cbrt, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p,
             Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh, Tanh, Sigmoid, Erf, Erfc, Lgamma, Digamma, Polygamma, Hypot, IDiv, IMod,
-            Agreed, Bounded, StopGradient, Eq, Ne, Lt, Le, Gt, Ge, And, Or, Not, ToF64, ToF32, ToI64, ToI32,
+            Agreed, Bounded, Within, StopGradient, Eq, Ne, Lt, Le, Gt, Ge, And, Or, Not, ToF64, ToF32, ToI64, ToI32,
         ]
     };
 

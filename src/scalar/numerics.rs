@@ -67,9 +67,12 @@ pub fn int_mod(a: i64, b: i64) -> Result<i64, Fault> {
     if b == 0 { Err(Fault::DivisionByZero) } else { Ok(a.wrapping_sub(b.wrapping_mul(floor_div(a, b)))) }
 }
 
-/// `a`, which must be `b`.
+/// `a`, which must be at most `b`; an index of `n` places; `a`, which must be `b`.
 pub fn int_bounded(a: i64, b: i64) -> Result<i64, Fault> {
     if a <= b { Ok(a) } else { Err(Fault::TooManySteps { bound: b }) }
+}
+pub fn int_within(i: i64, n: i64) -> Result<i64, Fault> {
+    if (0..n).contains(&i) { Ok(i) } else { Err(Fault::IndexOutOfRange { index: i, size: n.max(0) }) }
 }
 pub fn int_agreed(a: i64, b: i64) -> Result<i64, Fault> {
     if a == b { Ok(a) } else { Err(Fault::SizesDiffer { found: a, wanted: b }) }

@@ -134,6 +134,10 @@ pub(super) fn row(op: Op) -> Row {
             function("bounded").case(TryInt2(numerics::int_bounded), "iv_int{w}_agreed({0}, {1})", |c| c.on([(-3.0, 3.0), (3.0, 9.0)]))
         }
 
+        Op::Within => {
+            function("within").case(TryInt2(numerics::int_within), "iv_int{w}_agreed({0}, {1})", |c| c.on([(0.0, 3.0), (4.0, 9.0)]))
+        }
+
         Op::Eq => infix("eq", "==", Comparison)
             .case(FloatTest(|x, y| x == y), "({0} == {1})", same)
             .case(IntTest(|x, y| x == y), "({0} == {1})", same)

@@ -77,6 +77,8 @@ pub enum TypeKind {
     /// `[n, m]T`
     Array(Vec<Exp>, Box<TypeExp>),
     Tuple(Vec<TypeExp>),
+    /// `lower [n, n]T`, `band(k) [n, n]T`: the word, its widths, and the array.
+    Structured(Name, Vec<Exp>, Box<TypeExp>),
     /// `{ a: T, b: T }`, at least one field.
     Record(Vec<(Name, TypeExp)>),
     /// `T -> U`, `(T, U) -> V`: of parameters alone.

@@ -29,6 +29,7 @@ fn sizes(ty: &TypeExp, out: &mut Vec<String>) {
             sizes(element, out)
         }
         TypeKind::Tuple(parts) => parts.iter().for_each(|part| sizes(part, out)),
+        TypeKind::Structured(_, _, array) => sizes(array, out),
         TypeKind::Record(fields) => fields.iter().for_each(|(_, ty)| sizes(ty, out)),
         TypeKind::Function(params, result) => {
             params.iter().for_each(|part| sizes(part, out));

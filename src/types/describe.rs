@@ -10,9 +10,10 @@ impl Type {
         match self {
             Type::Scalar(s) => s.name().to_string(),
             Type::Array(shape, s) => format!("{}{}", describe_shape(shape, name), s.name()),
-            Type::Tuple(parts) => match parts.name() {
-                Some(declared) => declared.to_string(),
-                None => describe_parts(parts, &|t| t.describe(name)),
+            Type::Tuple(parts) => match (parts.name(), describe_structured(parts, name)) {
+                (Some(declared), _) => declared.to_string(),
+                (None, Some(structured)) => structured,
+                (None, None) => describe_parts(parts, &|t| t.describe(name)),
             },
         }
     }
@@ -21,9 +22,19 @@ impl Type {
     pub fn describe_fully(&self, name: &dyn Fn(Var) -> String) -> String {
         match self {
             Type::Scalar(_) | Type::Array(..) => self.describe(name),
-            Type::Tuple(parts) => describe_parts(parts, &|t| t.describe_fully(name)),
+            Type::Tuple(parts) => describe_structured(parts, name).unwrap_or_else(|| describe_parts(parts, &|t| t.describe_fully(name))),
         }
     }
+}
+
+/// `[k] lower [d, d]f64`
+fn describe_structured(parts: &Parts, name: &dyn Fn(Var) -> String) -> Option<String> {
+    let structure = parts.structure()?;
+    let (shape, scalar) = (parts[0].shape(), parts[0].scalar()?);
+    let outer = &shape[..shape.len().saturating_sub(structure.rank())];
+    let outer = if outer.is_empty() { String::new() } else { format!("{} ", describe_shape(outer, name)) };
+    let square = describe_shape(&[structure.size.clone(), structure.size.clone()], name);
+    Some(format!("{outer}{} {square}{}", structure.describe(name), scalar.name()))
 }
 
 fn describe_parts(parts: &Parts, describe: &dyn Fn(&Type) -> String) -> String {

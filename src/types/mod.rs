@@ -1,4 +1,5 @@
-//! Types: scalars, arrays with symbolic sizes, tuples; records, which are tuples whose parts have names.
+//! Types: scalars, arrays with symbolic sizes, tuples; records, which are tuples whose parts have names; matrices of which a
+//! part is stored (`structure`).
 //!
 //! An array's elements are scalars: an array of tuples *is* a tuple of arrays (`for i. (a, b)` has type
 //! `([n]A, [n]B)`), so pairs never sit inside storage.
@@ -6,9 +7,11 @@
 pub mod describe;
 pub mod parts;
 pub mod size;
+pub mod structure;
 
 pub use parts::Parts;
 pub use size::{Size, Var};
+pub use structure::{Form, Structure};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scalar {
@@ -224,6 +227,8 @@ impl Type {
         match self {
             Type::Scalar(_) => (count == 0).then(|| self.clone()),
             Type::Array(shape, s) => (count <= shape.len()).then(|| Type::array(shape[count..].to_vec(), *s)),
+            // A matrix of which a part is stored has its axes in front alone; its places are no part of the packed array's.
+            Type::Tuple(_) if self.outer_axes().is_some_and(|outer| outer.len() < count) => None,
             Type::Tuple(parts) => parts.try_map(|t| t.without_axes(count)).map(Type::Tuple),
         }
     }
@@ -260,7 +265,7 @@ impl Type {
                 let left = parts.tangents();
                 match (left.len(), left.fields()) {
                     (0, _) => None,
-                    (1, None) => left.into_iter().next(),
+                    (1, None) if left.structure().is_none() => left.into_iter().next(),
                     _ => Some(Type::Tuple(left)),
                 }
             }
@@ -276,11 +281,11 @@ impl Type {
         }
     }
 
-    /// Whether there is a record anywhere in the type.
+    /// Whether there is a record, or a matrix of which a part is stored, anywhere in the type.
     pub fn has_record(&self) -> bool {
         match self {
             Type::Scalar(_) | Type::Array(..) => false,
-            Type::Tuple(parts) => parts.fields().is_some() || parts.iter().any(Type::has_record),
+            Type::Tuple(parts) => parts.fields().is_some() || parts.structure().is_some() || parts.iter().any(Type::has_record),
         }
     }
 

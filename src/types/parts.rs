@@ -1,11 +1,11 @@
-//! The parts of a tuple. Those of a record have names.
+//! The parts of a tuple. Those of a record have names; the packed array of a matrix in part stored has its structure.
 //!
 //! A record is a tuple with a name for each part. The checker knows fields by these names, and so does whoever calls a
 //! function from outside; between them, in the IR, a record is `erased` to its parts: no names, and no tuple of one.
 //! Two records are of one type if they have the same fields in the same order; the name of a declared type stands in
 //! messages only.
 
-use super::Type;
+use super::{Structure, Type};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub struct Parts {
     types: Vec<Type>,
     record: Option<Arc<Record>>,
+    /// Of a matrix of which a part is stored, whose packed array is the one part.
+    structure: Option<Arc<Structure>>,
 }
 
 #[derive(Debug)]
@@ -26,7 +28,17 @@ impl Parts {
     /// The parts of a record, a name for each.
     pub fn record(fields: Vec<String>, types: Vec<Type>) -> Parts {
         assert_eq!(fields.len(), types.len(), "each field has a type");
-        Parts { types, record: Some(Arc::new(Record { fields, name: None })) }
+        Parts { types, record: Some(Arc::new(Record { fields, name: None })), structure: None }
+    }
+
+    /// A matrix of which a part is stored, by its packed array.
+    pub fn structured(structure: Structure, packed: Type) -> Parts {
+        Parts { types: vec![packed], record: None, structure: Some(Arc::new(structure)) }
+    }
+
+    /// Which part of a matrix is stored, if this is one.
+    pub fn structure(&self) -> Option<&Structure> {
+        self.structure.as_deref()
     }
 
     /// The names of the fields, if this is a record.
@@ -46,7 +58,7 @@ impl Parts {
 
     pub fn with_name(self, name: &str) -> Parts {
         let record = self.record.map(|r| Arc::new(Record { fields: r.fields.clone(), name: Some(name.to_string()) }));
-        Parts { types: self.types, record }
+        Parts { types: self.types, record, structure: self.structure }
     }
 
     /// The same fields with other types, which are then of no declared type.
@@ -60,14 +72,15 @@ impl Parts {
 
     fn with_types(&self, types: Vec<Type>) -> Parts {
         match &self.record {
-            None => types.into(),
+            None => Parts { types, record: None, structure: self.structure.clone() },
             Some(r) => Parts::record(r.fields.clone(), types),
         }
     }
 
     /// The same type with other sizes.
     pub fn map_sizes(&self, f: &mut impl FnMut(&super::Size) -> super::Size) -> Parts {
-        Parts { types: self.types.iter().map(|t| t.map_sizes(f)).collect(), record: self.record.clone() }
+        let structure = self.structure.as_ref().map(|s| Arc::new(s.map_sizes(f)));
+        Parts { types: self.types.iter().map(|t| t.map_sizes(f)).collect(), record: self.record.clone(), structure }
     }
 
     /// The tangents of the parts that have one.
@@ -94,7 +107,7 @@ impl std::ops::Deref for Parts {
 }
 impl From<Vec<Type>> for Parts {
     fn from(types: Vec<Type>) -> Parts {
-        Parts { types, record: None }
+        Parts { types, record: None, structure: None }
     }
 }
 impl FromIterator<Type> for Parts {
@@ -119,7 +132,7 @@ impl<'a> IntoIterator for &'a Parts {
 
 impl PartialEq for Parts {
     fn eq(&self, other: &Parts) -> bool {
-        self.types == other.types && self.fields() == other.fields()
+        self.types == other.types && self.fields() == other.fields() && self.structure == other.structure
     }
 }
 impl Eq for Parts {}
@@ -127,5 +140,6 @@ impl Hash for Parts {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.types.hash(state);
         self.fields().hash(state);
+        self.structure.hash(state);
     }
 }

@@ -379,10 +379,59 @@ impl Size {
             }
         }
     }
-    /// What makes this size equal to `value`, where it is `var` and something that does not mention it.
+    /// What makes this size equal to `value`, where it is `var` and something that does not mention it, or the triangle of
+    /// such a size.
     pub fn solve(&self, var: Var, value: &Size) -> Option<Size> {
         let rest = self.sub(&Size::var(var));
-        (!rest.mentions(var)).then(|| value.sub(&rest))
+        if !rest.mentions(var) {
+            return Some(value.sub(&rest));
+        }
+        self.base()?.solve(var, &value.base()?)
+    }
+
+    /// The size whose triangle this is: `n` of `n * (n + 1) div 2`, for `n` of degree 1.
+    pub fn base(&self) -> Option<Size> {
+        // t = s (s + 1) / 2 is 8 t + 1 = (2 s + 1)^2.
+        let eight = match self.as_atom() {
+            Some(Atom::Div(a, b)) if b.as_constant() == Some(2) => a.scale(4),
+            _ => self.scale(8),
+        };
+        let root = eight.add(&Size::constant(1)).root()?;
+        let twice = root.sub(&Size::constant(1));
+        let half = twice.div(&Size::constant(2));
+        (half.scale(2) == twice && half.mul(&half.add(&Size::constant(1))).div(&Size::constant(2)) == *self).then_some(half)
+    }
+
+    /// The square root of a square of a size of degree 1, its first coefficient positive.
+    fn root(&self) -> Option<Size> {
+        fn exact(c: i64) -> Option<i64> {
+            let root = (c.max(0) as f64).sqrt().round() as i64;
+            (root.checked_mul(root)? == c).then_some(root)
+        }
+        let mut root = Size::default();
+        let coefficient = |a: &[Atom]| self.terms.iter().find(|(m, _)| **m == *a).map_or(0, |(_, c)| *c);
+        let constant = exact(coefficient(&[]))?;
+        let mut first: Option<(Atom, i64)> = None;
+        for (m, c) in self.terms.iter() {
+            let [a, b] = &**m else { continue };
+            if a != b {
+                continue;
+            }
+            let magnitude = exact(*c)?;
+            let sign = match &first {
+                None => 1,
+                Some((lead, _)) => {
+                    let mut pair = [lead.clone(), a.clone()];
+                    pair.sort();
+                    coefficient(&pair).signum()
+                }
+            };
+            first.get_or_insert((a.clone(), magnitude));
+            root = root.add(&Size::atom(a.clone()).scale(sign * magnitude));
+        }
+        let sign = first.map_or(1, |(lead, _)| if coefficient(&[lead]) < 0 { -1 } else { 1 });
+        let root = root.add(&Size::constant(sign * constant));
+        (root.mul(&root) == *self).then_some(root)
     }
 
     pub fn mentions(&self, var: Var) -> bool {

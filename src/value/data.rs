@@ -64,6 +64,7 @@ impl DataFile {
             DataFile::Json(_, map) => Ok(map.get(name).map(json::tree)),
             DataFile::Npz(archive) => match ty {
                 Type::Scalar(_) | Type::Array(..) => Ok(archive.read(name)?.map(Tree::Array)),
+                Type::Tuple(types) if types.structure().is_some() => Ok(archive.read(name)?.map(Tree::Array)),
                 Type::Tuple(types) if types.fields().is_some() => {
                     let names = types.fields().unwrap_or_default();
                     let mut fields = vec![];

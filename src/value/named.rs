@@ -26,7 +26,8 @@ impl Named {
     /// A value under the names of its type's fields, as it is without records.
     pub fn labelled(value: Value, ty: &Type) -> Named {
         let Type::Tuple(types) = ty else { return Named::Value(value) };
-        if !ty.has_record() {
+        // A matrix of which a part is stored is its packed array.
+        if !ty.has_record() || types.structure().is_some() {
             return Named::Value(value);
         }
         let parts = match value {

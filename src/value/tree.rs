@@ -7,6 +7,8 @@
 //! (JSON has no other way). A record has its fields in any order, and an array of records, which is a record of arrays,
 //! may be a list of records.
 
+mod structured;
+
 use super::array::{count_of, describe_dimensions, describe_lit};
 use super::{Array, Data, Error, Value, sparse};
 use crate::types::{Lit, Parts, Scalar, Type, Var};
@@ -75,6 +77,7 @@ impl Wanted<'_> {
                 };
                 Ok(Value::Array(array))
             }
+            Type::Tuple(types) if types.structure().is_some() => self.structured(types, tree),
             Type::Tuple(types) if types.fields().is_some() => self.record(types, tree),
             Type::Tuple(types) => match tree {
                 Tree::Tuple(parts) | Tree::List(parts) if parts.len() == types.len() => {

@@ -167,6 +167,9 @@ impl Shell {
 /// The type of a value as the language writes it, with its sizes as numbers.
 fn type_text(value: &Value, ty: &Type) -> String {
     match (value, ty) {
+        (value, Type::Tuple(types)) if types.structure().is_some() => {
+            format!("{} {}", types.structure().map_or("", |s| s.word()), type_text(value, &types[0]))
+        }
         (value, Type::Tuple(types)) => {
             let parts = match value {
                 Value::Tuple(parts) if types.len() > 1 => parts.as_slice(),

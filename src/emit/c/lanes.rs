@@ -408,6 +408,10 @@ impl Emitter<'_> {
         match op {
             Op::Agreed => format!("({} != {last})", self.vector(block, &args[0], m)),
             Op::Bounded => format!("({} > {last})", self.vector(block, &args[0], m)),
+            Op::Within => {
+                let first = self.vector(block, &args[0], m);
+                format!("(({first} < 0) | ({first} >= {last}))")
+            }
             Op::Pow => format!("({last} < 0)"),
             Op::ToI64 => {
                 format!("~(({last} >= -9223372036854775808.0) & ({last} < 9223372036854775808.0))")

@@ -151,6 +151,11 @@ fn integers(cx: &mut Context, exp: Exp) -> Rewrite {
     if let Some(simpler) = half_decided(cx, op, &args) {
         return Ok(simpler);
     }
+    if let (Op::Within, [i, n]) = (op, args.as_slice()) {
+        if exp_size(n).is_some_and(|n| cx.facts.in_range(i, &n)) {
+            return Ok(i.clone());
+        }
+    }
     if let (Op::Min | Op::Max, [a, b]) = (op, args.as_slice()) {
         if let (Some(p), Some(q)) = (exp_size(a), exp_size(b)) {
             if cx.facts.prove_nonneg(&q.sub(&p)) {

@@ -168,12 +168,15 @@ fn product(cx: &mut Context, op: Op, args: Vec<Exp>, site: Site) -> Rewrite {
     let is_guard = |e: &Exp| matches!(e, Exp::Guard(..));
     match (op, args.as_slice()) {
         (Op::Mul, [a, b]) if is_guard(a) || is_guard(b) => {}
-        (Op::Div | Op::Neg, [a, ..]) if is_guard(a) => {}
+        (Op::Div | Op::Neg | Op::Abs | Op::Sqrt, [a, ..]) if is_guard(a) => {}
+        // A positive power of zero is zero.
+        (Op::Pow, [a, Exp::Lit(k)]) if is_guard(a) && k.as_integer().is_some_and(|k| k > 0) => {}
         (Op::Add, [Exp::Guard(p, a), Exp::Guard(q, b)]) if p == q => return Ok(guard((**p).clone(), add((**a).clone(), (**b).clone()))),
         (Op::Sub, [Exp::Guard(p, a), Exp::Guard(q, b)]) if p == q => return Ok(guard((**p).clone(), sub((**a).clone(), (**b).clone()))),
         _ => return Err(Exp::Op(op, args, site)),
     }
-    let float = args.iter().all(|a| scalar_of(cx.vars, a).is_some_and(Scalar::is_float));
+    let float = scalar_of(cx.vars, &args[0]).is_some_and(Scalar::is_float)
+        && (op == Op::Pow || args.iter().all(|a| scalar_of(cx.vars, a).is_some_and(Scalar::is_float)));
     if !float {
         return Err(Exp::Op(op, args, site));
     }

@@ -36,7 +36,7 @@ IV_FLOATS(double, )
 IV_FLOATS(float, f)
 
 /* div and mod are floored. The caller has seen to it that b is not zero; by -1 the smallest number wraps to itself.
-   pow: the caller has seen to it that k is not negative; agreed: that a is b. */
+   pow: the caller has seen to it that k is not negative; agreed: that a is b, or as it is wanted beside it. */
 #define IV_INTEGERS(T, U, p)                                                                                           \
     static inline T p##_sign(T x) { return (x > 0) - (x < 0); }                                                        \
     static inline T p##_abs(T x) { return x < 0 ? (T)(0 - (U)x) : x; }                                                 \

@@ -6,6 +6,7 @@
 
 use crate::syntax::lexer::{Comment, Token, gap, tokenize};
 use crate::syntax::parser::{binder_kind, operator};
+use crate::types::structure;
 
 /// A token with what stands around it.
 pub struct Leaf<'a> {
@@ -594,9 +595,14 @@ impl Reader<'_, '_> {
                 Token::Name | Token::Arrow | Token::Int => self.leaf(),
                 _ => break,
             };
-            let axes = matches!(&part, Tree::Brackets(b) if self.leaves[b.open].token == Token::BracketOpen);
+            let opens = |token: Token| matches!(&part, Tree::Brackets(b) if self.leaves[b.open].token == token);
+            let axes = opens(Token::BracketOpen);
+            // `[k] lower [d, d]f64`, `band(1) [n, n]f64`
+            let word = |tree: &Tree| matches!(tree, Tree::Leaf(at) if structure::WORDS.contains(&self.leaves[*at].text));
+            let stored = word(&part) && matches!(self.token(), Token::BracketOpen | Token::ParenOpen);
+            let width = opens(Token::ParenOpen) && parts.last().is_some_and(word);
             match parts.last_mut() {
-                Some(last) if touching => glue(last, part),
+                Some(last) if (touching && !stored) || width => glue(last, part),
                 _ => parts.push(part),
             }
             touching = axes;

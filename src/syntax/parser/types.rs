@@ -1,11 +1,11 @@
 //! Types: `f64`, `[n, m]f64` (the same as `[n][m]f64`), `(f64, [n]f64)`, and of functions `f64 -> f64`,
-//! `(f64, [n]f64) -> f64`; records are in `record`.
+//! `(f64, [n]f64) -> f64`; matrices in part stored `lower [n, n]f64`; records are in `record`.
 
 use super::{MAX_NESTING, Parser};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::syntax::ast::*;
 use crate::syntax::lexer::Token;
-use crate::types::Scalar;
+use crate::types::{Scalar, structure};
 
 impl Parser<'_> {
     pub(super) fn type_exp(&mut self) -> TypeExp {
@@ -98,10 +98,33 @@ impl Parser<'_> {
         TypeExp { kind: TypeKind::Error, span: self.behind() }
     }
 
+    /// `lower [n, n]f64`, `band(k) [n, n]f64`: what follows the word.
+    fn structured(&mut self, word: Name) -> TypeKind {
+        let mut widths = vec![];
+        if self.at(Token::ParenOpen) {
+            let opened = self.open(Token::ParenClose);
+            widths = self.list(opened, Token::ParenClose, "`,` or `)`", Parser::expression).0;
+        }
+        if !self.at(Token::BracketOpen) {
+            let message = format!("expected the axes of the matrix, found {}", self.found());
+            self.report(Diagnostic::error(self.span(), message).note("the axes follow: `lower [n, n]f64`, `band(k) [n, n]f64`"));
+            return TypeKind::Error;
+        }
+        let array = self.type_with(false);
+        TypeKind::Structured(word, widths, Box::new(array))
+    }
+
     fn named_type(&mut self) -> TypeKind {
         let span = self.bump();
         let text = self.slice(span);
         let scalar = Scalar::by_name(text);
+        if structure::WORDS.contains(&text) && !self.on_new_line() {
+            let name = Name { text: text.to_string(), span };
+            match self.token() {
+                Token::BracketOpen | Token::ParenOpen => return self.structured(name),
+                _ => {}
+            }
+        }
         match (scalar, self.token()) {
             (Some(scalar), Token::BracketOpen) => {
                 let diagnostic = Diagnostic::error(self.span(), "the axes stand before the element type");
