@@ -12,7 +12,7 @@ use iverson::pipeline::prepare;
 use iverson::runtime::{self, Options};
 use iverson::syntax::parse;
 use iverson::value::compare::{Tolerance, check_close};
-use iverson::value::{Data, Value};
+use iverson::value::{Array, Data, Value};
 use random::{arguments, random_program};
 
 const CLOSE: Tolerance = Tolerance { relative: 1e-12, absolute: 1e-12 };
@@ -246,6 +246,44 @@ fn threads_change_nothing() {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Denormal numbers are kept, unless they are to be zero; then they are in every thread, and the caller's mode stays.
+#[test]
+fn denormals_are_kept_or_flushed() {
+    let texts = [
+        "def f(x: [n]f64, y: f64) -> [n]f64 = for i. x[i] * y",
+        "def f(x: [n]f64, y: f64) -> f64 = sum i. x[i] * y",
+        "def f(x: [n]f32, y: f32) -> [n]f32 = for i. (x[i] * y) * f32(1e-4)",
+        // A matrix product, which has threads of its own.
+        "def f(x: [n]f64, y: f64) -> [128, 128]f64 = let A = for i in 0..128, k in 0..128. x[(i + k) mod n]; \
+         for i in 0..128, j in 0..128. sum k in 0..128. A[i, k] * (A[k, j] * y)",
+    ];
+    let tiny = std::hint::black_box(1e-300f64);
+    for text in texts {
+        let program = program(text);
+        let f = program.find("f").unwrap();
+        let prepared = prepare(&program, f, None);
+        let single = widen::has_f32(&prepared, f);
+        let args: Vec<Value> = if single {
+            vec![Array { shape: vec![5000], data: Data::F32(vec![1e-20; 5000]) }.into(), Value::Scalar(Lit::F32(1e-16))]
+        } else {
+            vec![vec![1e-156; 5000].into(), 1e-156.into()]
+        };
+        for (flush, threads) in [(false, 1), (false, 2), (true, 1), (true, 2)] {
+            let compiled = runtime::compile(&prepared, f, Options { flush, ..Options::default() }).unwrap();
+            let result = compiled.call(&args, threads).unwrap();
+            let zero = result.floats().iter().all(|x| *x == 0.0);
+            let denormal = result.floats().iter().all(|x| *x != 0.0 && x.abs() < 1e-300);
+            // Denormals of `f32` are no small numbers of `f64`.
+            assert!(
+                if flush { zero } else { denormal || (single && !zero) },
+                "{text}, {flush}, {threads} threads: {:?}",
+                result.floats()[0]
+            );
+            assert!(tiny * 1e-10 > 0.0, "the mode of the caller comes back");
         }
     }
 }

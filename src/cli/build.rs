@@ -22,8 +22,12 @@ use std::path::{Path, PathBuf};
 
 pub fn build(options: &Build) -> Result<(), Failure> {
     let (folder, name) = place(options)?;
-    let settings =
-        library::Build { strict: options.strict, openmp: options.openmp, march: (options.march != "any").then(|| options.march.clone()) };
+    let settings = library::Build {
+        strict: options.strict,
+        openmp: options.openmp,
+        flush: options.flush_denormals,
+        march: (options.march != "any").then(|| options.march.clone()),
+    };
     let saving = memory::asked(options.memory);
     let mut exports: Vec<Export> = vec![];
     for asked in &options.functions {
@@ -57,7 +61,14 @@ pub fn build(options: &Build) -> Result<(), Failure> {
             }
         }
     }
-    let library = Library { origin: origin(&options.file), usage: usage(&name, options), name, exports, strict: options.strict };
+    let library = Library {
+        origin: origin(&options.file),
+        usage: usage(&name, options),
+        name,
+        exports,
+        strict: options.strict,
+        flush: options.flush_denormals,
+    };
     let (header, text) = library::texts(&library);
     let written = write(&folder, &library.name, &header, &text, options, &settings)?;
     output::print(|out| written.iter().try_for_each(|path| writeln!(out, "{}", path.display())))
@@ -95,7 +106,12 @@ fn usage(name: &str, options: &Build) -> Vec<String> {
         lines.push(format!("cc main.c -I. -L. -l{name} -lm{openmp}"));
     }
     if options.lib.contains(&Form::Source) {
-        let flags = library::library_flags(&library::Build { strict: options.strict, openmp: options.openmp, march: None });
+        let flags = library::library_flags(&library::Build {
+            strict: options.strict,
+            openmp: options.openmp,
+            flush: options.flush_denormals,
+            march: None,
+        });
         lines.push(format!("cc {} main.c {name}.c -lm", flags.join(" ")));
     }
     if options.march != "any" && options.lib.iter().any(|form| *form != Form::Source) {

@@ -34,6 +34,10 @@ impl Executable {
         let prepared = 1e3 * start.elapsed().as_secs_f64();
         let name = &program.function(id).name;
         let engine = match execution.target {
+            Target::Interpret if execution.flush_denormals => {
+                let error = Error::new("the interpreter keeps denormal numbers");
+                return Err(Failure::Message(error.note("`--flush-denormals` is for native code: leave out `--target interpret`")));
+            }
             Target::Interpret => {
                 if execution.verbose {
                     tell(&format!("`{name}` prepared in {prepared:.1} ms"));
@@ -161,7 +165,7 @@ fn tell(text: &str) {
 }
 
 fn options(execution: &Execution) -> runtime::Options {
-    runtime::Options { strict: execution.strict, ..settings(&execution.passes.without()) }
+    runtime::Options { strict: execution.strict, flush: execution.flush_denormals, ..settings(&execution.passes.without()) }
 }
 
 fn compile(program: &Program, id: FunctionId, options: runtime::Options) -> Result<runtime::Compiled, Failure> {

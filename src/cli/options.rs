@@ -206,6 +206,9 @@ pub struct Build {
     /// Code that rounds exactly as the interpreter does
     #[arg(long)]
     pub strict: bool,
+    /// Take denormal numbers for zero while a function runs, and restore the mode after it
+    #[arg(long)]
+    pub flush_denormals: bool,
     /// Use threads, as many as OpenMP gives; programs that link the library need -fopenmp
     #[arg(long)]
     pub openmp: bool,
@@ -264,6 +267,9 @@ pub struct Execution {
     /// Native code that rounds exactly as the interpreter does
     #[arg(long)]
     pub strict: bool,
+    /// Native code that takes denormal numbers for zero, as operands and as results
+    #[arg(long, conflicts_with = "strict")]
+    pub flush_denormals: bool,
     /// Threads of native code (default: all processors)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,

@@ -18,6 +18,8 @@ pub struct Style {
     pub strict: bool,
     /// Say at each mark what the time is spent on.
     pub profile: bool,
+    /// Denormal numbers are zero while it runs.
+    pub flush: bool,
     /// A part of a larger text: what it includes stands before it, and its names are its own.
     pub embedded: bool,
 }
@@ -97,6 +99,9 @@ impl Emitter<'_> {
         self.line("iv_context fallback = {0};");
         self.line("if (!context) context = &fallback;");
         self.line("int32_t status = 0;");
+        if self.style.flush {
+            self.line("const iv_float_mode mode = iv_flush();");
+        }
         self.arguments();
         for (k, output) in kernel.outputs.iter().enumerate() {
             line!(self, "{} *restrict {} = outputs[{k}];", type_name(output.scalar), self.names.buffer(output.buffer));
@@ -118,6 +123,9 @@ impl Emitter<'_> {
         }
         if kernel.reserves > 0 {
             line!(self, "iv_release(reserves, {});", kernel.reserves);
+        }
+        if self.style.flush {
+            self.line("iv_restore(mode);");
         }
         self.line("(void)sizes, (void)inputs, (void)outputs, (void)work, (void)context;");
         self.line("return status;");
@@ -463,12 +471,9 @@ impl Emitter<'_> {
         let product = if self.names.kernel.buffer(g.dest.buffer).scalar == Scalar::F32 { "gemm32" } else { "gemm" };
         line!(self, "if (context->{product} && iv_is_large({m}, {n}, {k})) {{");
         self.depth += 1;
-        line!(
-            self,
-            "context->{product}({m}, {n}, {k}, {dest}, {left}, {right}, {}, {}, context->threads);",
-            self.e(&g.scale),
-            g.accumulate as i32
-        );
+        // Threads that are not ours would not flush.
+        let call = if self.style.flush { format!("iv_{product}_flushed(context, ") } else { format!("context->{product}(") };
+        line!(self, "{call}{m}, {n}, {k}, {dest}, {left}, {right}, {}, {}, context->threads);", self.e(&g.scale), g.accumulate as i32);
         self.depth -= 1;
         self.line("} else {");
         self.block(&g.otherwise);

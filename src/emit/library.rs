@@ -20,6 +20,8 @@ pub struct Library {
     pub usage: Vec<String>,
     pub exports: Vec<Export>,
     pub strict: bool,
+    /// Denormal numbers are zero.
+    pub flush: bool,
 }
 
 /// A function to be exported.
@@ -151,6 +153,9 @@ pub fn header(library: &Library) -> String {
     line(" * Inputs are not written to; outputs belong to the caller and must overlap neither inputs nor one another.".into());
     line(" * Each function gives 0, or the code of an error; then its outputs hold nothing of use. Memory that a call needs".into());
     line(" * it takes and frees itself. All functions may be called by several threads at once.".into());
+    if library.flush {
+        line(" * Denormal numbers are zero in them, as operands and as results; the caller's mode is as it was after a call.".into());
+    }
     line(" *".into());
     for usage in &library.usage {
         line(format!(" *   {usage}").trim_end().to_string());
@@ -207,7 +212,7 @@ pub fn source(library: &Library, support: &Support) -> String {
     let visible = "__attribute__((visibility(\"default\")))";
     let _ = writeln!(out, "\n{visible} const char *{name}_message(void);\nconst char *{name}_message(void) {{ return iv_message; }}");
     for export in &library.exports {
-        let style = Style { count: false, strict: library.strict, embedded: true, profile: false };
+        let style = Style { count: false, strict: library.strict, embedded: true, profile: false, flush: library.flush };
         let _ = write!(out, "\n/* {} */\n\n{}", export.signature, c(&export.kernel, style));
         let _ = write!(out, "\n{visible} {};\n{}", prototype(library, export), wrapper(library, export));
     }

@@ -18,6 +18,8 @@ pub struct Build {
     pub strict: bool,
     /// Threads by OpenMP; whoever links it needs OpenMP, too.
     pub openmp: bool,
+    /// Denormal numbers are zero.
+    pub flush: bool,
     /// What `-march` says; the compiler's own choice if none.
     pub march: Option<String>,
 }

@@ -34,11 +34,13 @@ pub struct Options {
     pub contract: bool,
     /// Which loops run in lanes.
     pub lanes: InLanes,
+    /// Denormal numbers are zero, as operands and as results, in all threads of a call; the caller's mode comes back after it.
+    pub flush: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { strict: false, count: false, profile: false, openmp: true, contract: true, lanes: InLanes::Some }
+        Options { strict: false, count: false, profile: false, openmp: true, contract: true, lanes: InLanes::Some, flush: false }
     }
 }
 
@@ -72,7 +74,7 @@ impl std::error::Error for Error {}
 
 /// The function as loops.
 pub fn kernel(program: &Program, id: FunctionId, options: Options) -> Kernel {
-    let Options { strict, count, profile, contract, lanes, openmp: _ } = options;
+    let Options { strict, count, profile, contract, lanes, openmp: _, flush: _ } = options;
     let kernel = lower::lower(program, id, lower::Options { strict, count, profile, contract, lanes });
     if let Err(wrong) = crate::loops::verify::verify(&kernel) {
         panic!("lower: {wrong}\n{}", crate::loops::print::print(&kernel));
@@ -86,7 +88,7 @@ pub fn c_source(program: &Program, id: FunctionId, options: Options) -> String {
 }
 
 fn style(options: Options) -> emit::c::Style {
-    emit::c::Style { count: options.count, strict: options.strict, embedded: false, profile: options.profile }
+    emit::c::Style { count: options.count, strict: options.strict, embedded: false, profile: options.profile, flush: options.flush }
 }
 
 /// The function as code that can be called. Its body has no calls and no derived functions.

@@ -73,6 +73,9 @@ impl Emitter<'_> {
 
     fn chunk(&mut self, l: &Loop, p: &Parallel, totals: &[(Local, Combine)], n: usize, fails: bool, calls: bool) {
         let kernel = self.names.kernel;
+        if self.style.flush {
+            line!(self, "const iv_float_mode mode{n} = iv_flush();");
+        }
         if calls {
             line!(self, "iv_context own = *context_{n}, *context = &own;");
             self.line("own.threads = 1;");
@@ -114,6 +117,9 @@ impl Emitter<'_> {
             self.line("    #pragma omp critical(iverson)");
             line!(self, "    iv_keep(&failure{n}, chunk{n}, context);");
             self.line("}");
+        }
+        if self.style.flush {
+            line!(self, "iv_restore(mode{n});");
         }
     }
 

@@ -58,6 +58,39 @@ static inline int32_t iv_fail(iv_context *context, int32_t code, int64_t a, int6
     context->site = site;
     return code;
 }
+/* The mode of this thread's floats, and denormal numbers taken for zero, as operands and as results, until it is restored.
+   What is read or written on one side of a change stays there. */
+#define IV_MODE_CHANGES __asm__ volatile("" : : : "memory")
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+typedef unsigned iv_float_mode;
+static inline iv_float_mode iv_flush(void)
+{
+    const iv_float_mode mode = _mm_getcsr();
+    _mm_setcsr(mode | 0x8040);
+    IV_MODE_CHANGES;
+    return mode;
+}
+static inline void iv_restore(iv_float_mode mode)
+{
+    IV_MODE_CHANGES;
+    _mm_setcsr((_mm_getcsr() & ~0x8040u) | (mode & 0x8040u));
+}
+#elif defined(__aarch64__)
+typedef uint64_t iv_float_mode;
+static inline iv_float_mode iv_flush(void)
+{
+    iv_float_mode mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+    __asm__ volatile("msr fpcr, %0" : : "r"(mode | (uint64_t)1 << 24) : "memory");
+    return mode;
+}
+static inline void iv_restore(iv_float_mode mode) { __asm__ volatile("msr fpcr, %0" : : "r"(mode) : "memory"); }
+#else
+typedef int iv_float_mode;
+static inline iv_float_mode iv_flush(void) { return 0; }
+static inline void iv_restore(iv_float_mode mode) { (void)mode; }
+#endif
 static inline int64_t iv_bits(double x)
 {
     int64_t bits;
@@ -139,6 +172,31 @@ static inline int64_t iv_thread(void) { return omp_get_thread_num(); }
 #else
 static inline int64_t iv_thread(void) { return 0; }
 #endif
+/* A matrix product by threads that flush: the rows are cut among them. */
+#define IV_FLUSHED(gemm, T)                                                                                            \
+    static inline void iv_##gemm##_flushed(const iv_context *context, int64_t rows, int64_t columns, int64_t depth,   \
+                                           T *dest, int64_t dest_row, int64_t dest_column, const T *left,              \
+                                           int64_t left_row, int64_t left_column, const T *right, int64_t right_row,   \
+                                           int64_t right_column, T scale, int32_t accumulate, int32_t threads)         \
+    {                                                                                                                  \
+        const int64_t parts = iv_int_max(1, iv_int_min(threads, rows / 8));                                            \
+        IV_PARALLEL_PARTS                                                                                              \
+        for (int64_t part = 0; part < parts; part++) {                                                                 \
+            const iv_float_mode mode = iv_flush();                                                                     \
+            const int64_t from = iv_chunk_start(0, rows, parts, part), to = iv_chunk_start(0, rows, parts, part + 1);  \
+            context->gemm(to - from, columns, depth, dest + from * dest_row, dest_row, dest_column,                    \
+                          left + from * left_row, left_row, left_column, right, right_row, right_column, scale,        \
+                          accumulate, 1);                                                                              \
+            iv_restore(mode);                                                                                          \
+        }                                                                                                              \
+    }
+#if defined(_OPENMP)
+#define IV_PARALLEL_PARTS _Pragma("omp parallel for num_threads((int)parts) if (parts > 1)")
+#else
+#define IV_PARALLEL_PARTS
+#endif
+IV_FLUSHED(gemm, double)
+IV_FLUSHED(gemm32, float)
 /* The error of the first chunk that has one is the error of the loop. */
 typedef struct {
     int64_t chunk;

@@ -118,12 +118,8 @@ impl Parser<'_> {
         let span = self.bump();
         let text = self.slice(span);
         let scalar = Scalar::by_name(text);
-        if structure::WORDS.contains(&text) && !self.on_new_line() {
-            let name = Name { text: text.to_string(), span };
-            match self.token() {
-                Token::BracketOpen | Token::ParenOpen => return self.structured(name),
-                _ => {}
-            }
+        if structure::WORDS.contains(&text) && matches!(self.token(), Token::BracketOpen | Token::ParenOpen) {
+            return self.structured(Name { text: text.to_string(), span });
         }
         match (scalar, self.token()) {
             (Some(scalar), Token::BracketOpen) => {
