@@ -24,6 +24,7 @@ use crate::optimize::inline::{callees, inline, inline_for_derivatives};
 use crate::optimize::interchange::interchange;
 use crate::optimize::merge_sums::merge_sums;
 use crate::optimize::normalize::normalize;
+use crate::optimize::products::products;
 use crate::optimize::share::share;
 use crate::optimize::simplify::simplify;
 use crate::optimize::solve_predicates::solve_predicates;
@@ -66,7 +67,7 @@ const FINISH: &[(&str, Pass)] = &[
 ];
 
 /// Last of all, since simplification takes such loops apart.
-const LAST: &[(&str, Pass)] = &[("merge_sums", merge_sums), ("fuse_siblings", fuse_siblings), ("unroll", unroll)];
+const LAST: &[(&str, Pass)] = &[("merge_sums", merge_sums), ("fuse_siblings", fuse_siblings), ("products", products), ("unroll", unroll)];
 
 /// The names for `--after`, in the order of their last run.
 pub fn pass_names() -> Vec<&'static str> {

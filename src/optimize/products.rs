@@ -1,0 +1,218 @@
+//! Matrix products stand by themselves, so that they can be executed as such.
+//!
+//! ```text
+//! for i, k. let e = b[k] + sum j. x[i, j] * w[k, j]; (max(0.0, e), e)
+//! for k. sum i. [p(i, k)] * (for j. x[i, j] * y[i, k], y[i, k])
+//! ```
+//! are
+//! ```text
+//! let t = for i, k. sum j. x[i, j] * w[k, j]; for i, k. let e = b[k] + t[i, k]; (max(0.0, e), e)
+//! let z = for i, k. [p(i, k)] * y[i, k]; (for k, j. sum i. x[i, j] * z[i, k], for k. sum i. z[i, k])
+//! ```
+//! What is stored for it is no larger than an array that is read, and little beside the product. It runs last: as it would
+//! save nothing where products were sums like others, other passes would put all in place again.
+
+use super::simplify::arrays::factors;
+use super::{Context, Rewrite, rewrite_everywhere};
+use crate::ir::build::*;
+use crate::ir::traverse::{Substitution, copy};
+use crate::ir::*;
+
+/// An axis of a known size below this is too short for a product of matrices.
+const SHORT: i64 = 16;
+
+pub fn products(cx: &mut Context, exp: Exp) -> Exp {
+    rewrite_everywhere(cx, exp, "products", &rule)
+}
+
+fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
+    let Exp::For(i, n, body) = exp else { return Err(exp) };
+    match *body {
+        Exp::For(k, m, body) if is_long(&n) && is_long(&m) => match inner_product(cx, i, k, &body) {
+            Some(found) => Ok(apart(cx, (i, n), (k, m), *body, found)),
+            None => Err(for_(i, n, for_(k, m, *body))),
+        },
+        Exp::Sum(range, body) if is_long(&n) => match outer_product(cx, (i, &n), &range, &body) {
+            Some(new) => Ok(new),
+            None => Err(for_(i, n, Exp::Sum(range, body))),
+        },
+        body => Err(for_(i, n, body)),
+    }
+}
+
+fn is_long(size: &Size) -> bool {
+    size.as_constant().is_none_or(|n| n >= SHORT)
+}
+
+/// The sum of products of an element by row and column that its body computes with other things, on the strict path.
+fn inner_product(cx: &Context, i: Var, k: Var, body: &Exp) -> Option<Exp> {
+    let Exp::Let(_, value, _) = body else { return None };
+    let mut found = None;
+    find_product(cx, i, k, value, &mut found);
+    // A matrix of nothing but sums is lowered as it is.
+    found.filter(|_| matches!(type_of_exp(cx.vars, body), Type::Tuple(_)))
+}
+
+fn find_product(cx: &Context, i: Var, k: Var, exp: &Exp, found: &mut Option<Exp>) {
+    if let Exp::Sum(range, body) = exp {
+        if found.is_none() && is_product(i, k, range, body) {
+            *found = Some(exp.clone());
+        }
+        return;
+    }
+    if let Exp::Op(_, args, _) = exp {
+        args.iter().for_each(|a| find_product(cx, i, k, a, found));
+    }
+}
+
+/// `sum j. a[i, j] * b[k, j]`, the keys in any order.
+fn is_product(i: Var, k: Var, range: &Range, body: &Exp) -> bool {
+    let Exp::Op(Op::Mul, args, _) = body else { return false };
+    let factors = factors(args);
+    let [a, b] = factors.as_slice() else { return false };
+    let fixed = !range.lo.mentions(i) && !range.lo.mentions(k) && !range.hi.mentions(i) && !range.hi.mentions(k);
+    let reads = |e: &Exp, own: Var, other: Var| {
+        matches!(e, Exp::Index(array, keys, _) if matches!(**array, Exp::Var(_))
+            && keys.contains(&Exp::Var(own)) && keys.contains(&Exp::Var(range.index)) && !e.mentions(other))
+    };
+    fixed && (reads(a, i, k) && reads(b, k, i) || reads(a, k, i) && reads(b, i, k))
+}
+
+fn apart(cx: &mut Context, (i, n): (Var, Size), (k, m): (Var, Size), body: Exp, found: Exp) -> Exp {
+    let scalar = type_of_exp(cx.vars, &found);
+    let all = copy(cx.vars, &for_(i, n.clone(), for_(k, m.clone(), found.clone())), &Substitution::default());
+    let t = cx.vars.fresh("t", scalar.with_axis(&m).with_axis(&n));
+    let body = replace(body, &found, &index(t, vec![Exp::Var(i), Exp::Var(k)], Site::default()));
+    let_(vec![t], all, for_(i, n, for_(k, m, body)))
+}
+
+fn replace(exp: Exp, old: &Exp, new: &Exp) -> Exp {
+    if exp == *old {
+        return new.clone();
+    }
+    exp.map_children(&mut |e| replace(e, old, new))
+}
+
+/// What stands around the values of a sum.
+enum Around {
+    Let(Vec<Var>, Exp),
+    Guard(Exp),
+}
+
+fn outer_product(cx: &mut Context, (k, n): (Var, &Size), range: &Range, body: &Exp) -> Option<Exp> {
+    let i = range.index;
+    let rows = Some(exp_size(&range.hi)?).filter(|s| range.lo == i64(0) && !s.mentions(k) && is_long(s))?;
+    let mut around = vec![];
+    let mut rest = body;
+    loop {
+        match rest {
+            Exp::Let(vars, value, inner) => {
+                around.push(Around::Let(vars.clone(), (**value).clone()));
+                rest = inner;
+            }
+            Exp::Guard(p, inner) => {
+                around.push(Around::Guard((**p).clone()));
+                rest = inner;
+            }
+            _ => break,
+        }
+    }
+    let parts: Vec<Exp> = match rest {
+        Exp::Tuple(parts) => parts.clone(),
+        rest => vec![rest.clone()],
+    };
+    // Nothing stands around a single product: it is lowered as it is.
+    if around.is_empty() {
+        return None;
+    }
+    let bound: Vec<Var> = around.iter().flat_map(|a| if let Around::Let(vars, _) = a { vars.clone() } else { vec![] }).collect();
+    let mut found = vec![];
+    for part in &parts {
+        found.push(outer_part(cx, i, k, part, &bound)?);
+    }
+    let reads_both = |e: &Exp| reads_at(e, i, k);
+    let has_matrix = found.iter().any(|f| matches!(f, Part::Matrix { .. }));
+    let stored = around.iter().any(|a| match a {
+        Around::Let(_, e) | Around::Guard(e) => reads_both(e),
+    }) || found.iter().any(|f| reads_both(f.column()));
+    if !has_matrix || !stored {
+        return None;
+    }
+    // The values by row and column, each of them once.
+    let mut columns: Vec<Exp> = vec![];
+    let mut at = vec![];
+    for part in &found {
+        let column = part.column();
+        at.push(columns.iter().position(|c| c == column).unwrap_or_else(|| {
+            columns.push(column.clone());
+            columns.len() - 1
+        }));
+    }
+    let names: Vec<Var> = columns
+        .iter()
+        .map(|e| {
+            let ty = type_of_exp(cx.vars, e).with_axis(n).with_axis(&rows);
+            cx.vars.fresh("t", ty)
+        })
+        .collect();
+    let element = around.into_iter().rev().fold(tuple(columns), |e, a| match a {
+        Around::Let(vars, value) => let_(vars, value, e),
+        Around::Guard(p) => guard(p, e),
+    });
+    let all = copy(cx.vars, &for_(i, rows, for_(k, n.clone(), element)), &Substitution::default());
+    let results: Vec<Exp> = found
+        .iter()
+        .zip(at)
+        .map(|(part, at)| {
+            let read = index(names[at], vec![Exp::Var(i), Exp::Var(k)], Site::default());
+            let sum = |e: Exp| Exp::Sum(Box::new(range.clone()), Box::new(e));
+            let whole = match part {
+                Part::Matrix { index: j, size, row, .. } => for_(k, n.clone(), for_(*j, size.clone(), sum(mul(row.clone(), read)))),
+                Part::Scalar(_) => for_(k, n.clone(), sum(read)),
+            };
+            copy(cx.vars, &whole, &Substitution::default())
+        })
+        .collect();
+    Some(let_(names, all, tuple(results)))
+}
+
+/// A part of a sum for each column: a row times a number that the column has for it, or such a number.
+enum Part {
+    Matrix { index: Var, size: Size, row: Exp, column: Exp },
+    Scalar(Exp),
+}
+
+impl Part {
+    fn column(&self) -> &Exp {
+        match self {
+            Part::Matrix { column, .. } | Part::Scalar(column) => column,
+        }
+    }
+}
+
+fn outer_part(cx: &Context, i: Var, k: Var, part: &Exp, bound: &[Var]) -> Option<Part> {
+    if matches!(type_of_exp(cx.vars, part), Type::Scalar(_)) {
+        return Some(Part::Scalar(part.clone()));
+    }
+    let Exp::For(j, size, body) = part else { return None };
+    let Exp::Op(Op::Mul, args, _) = &**body else { return None };
+    if !is_long(size) || size.mentions(i) || size.mentions(k) || bound.iter().any(|v| size.mentions(*v)) {
+        return None;
+    }
+    let (rows, columns): (Vec<Exp>, Vec<Exp>) = factors(args).into_iter().partition(|f| f.mentions(*j));
+    let [row] = rows.as_slice() else { return None };
+    let plain = matches!(row, Exp::Index(array, keys, _) if matches!(**array, Exp::Var(_))
+        && keys.iter().all(|key| *key == Exp::Var(i) || *key == Exp::Var(*j)) && keys.contains(&Exp::Var(i)));
+    if !plain || bound.iter().any(|v| row.mentions(*v)) {
+        return None;
+    }
+    let column = columns.into_iter().reduce(mul)?;
+    Some(Part::Matrix { index: *j, size: size.clone(), row: row.clone(), column })
+}
+
+/// Whether an array with both axes is read, or a value of it is known.
+fn reads_at(exp: &Exp, i: Var, k: Var) -> bool {
+    let mut found = matches!(exp, Exp::Index(_, keys, _) if keys.contains(&Exp::Var(i)) && keys.contains(&Exp::Var(k)));
+    exp.for_each_child(&mut |e| found = found || reads_at(e, i, k));
+    found
+}
