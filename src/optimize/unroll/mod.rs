@@ -30,6 +30,8 @@ const MOST_NODES: usize = 12_000;
 /// How many operations may be written in its place, and how many where these are not half of what they stand for.
 const MOST_OPERATIONS: usize = 3_000;
 const FEW_OPERATIONS: usize = 400;
+/// How many elements are written out that are only read somewhere.
+const SHORT_MAP: i64 = 32;
 
 pub fn unroll(cx: &mut Context, exp: Exp) -> Exp {
     let before = std::mem::replace(&mut cx.changed, false);
@@ -103,6 +105,7 @@ fn straight(cx: &mut Context, body: Exp, adds: bool) -> Exp {
     let (asked, dissolved) = (evaluation.graph.asked, evaluation.dissolved);
     let (exp, operations) = write::write(&mut evaluation.graph, &value);
     let gains = match operations {
+        0 if mapped(&body).is_some_and(|elements| elements > SHORT_MAP) => false,
         0..=FEW_OPERATIONS => dissolved > 0 && !(adds && is_plain(&body)) || operations * 10 < asked * 9,
         _ => operations <= MOST_OPERATIONS && operations * 2 < asked,
     };
@@ -111,6 +114,13 @@ fn straight(cx: &mut Context, body: Exp, adds: bool) -> Exp {
     }
     cx.changed = true;
     exp
+}
+
+/// How many elements a loop over such has that have no loops of their own: it runs along them as it is.
+fn mapped(exp: &Exp) -> Option<i64> {
+    let Exp::For(_, size, body) = exp else { return None };
+    let own = if has_small_loop(body) { mapped(body)? } else { 1 };
+    Some(size.as_constant()?.saturating_mul(own))
 }
 
 /// Whether an expression is arithmetic on reads and on sums of such.
