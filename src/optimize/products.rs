@@ -9,6 +9,7 @@
 //! let t = for i, k. sum j. x[i, j] * w[k, j]; for i, k. let e = b[k] + t[i, k]; (max(0.0, e), e)
 //! let z = for i, k. [p(i, k)] * y[i, k]; (for k, j. sum i. x[i, j] * z[i, k], for k. sum i. z[i, k])
 //! ```
+//! The second where all `x` are finite, so that what a false bracket guards is zero.
 //! What is stored for it is no larger than an array that is read, and little beside the product. It runs last: as it would
 //! save nothing where products were sums like others, other passes would put all in place again.
 
@@ -121,6 +122,7 @@ fn outer_product(cx: &mut Context, (k, n): (Var, &Size), range: &Range, body: &E
         Exp::Tuple(parts) => parts.clone(),
         rest => vec![rest.clone()],
     };
+    let guarded = around.iter().any(|a| matches!(a, Around::Guard(_)));
     // Nothing stands around a single product: it is lowered as it is.
     if around.is_empty() {
         return None;
@@ -173,7 +175,26 @@ fn outer_product(cx: &mut Context, (k, n): (Var, &Size), range: &Range, body: &E
             copy(cx.vars, &whole, &Substitution::default())
         })
         .collect();
-    Some(let_(names, all, tuple(results)))
+    let product = let_(names, all, tuple(results));
+    if !guarded {
+        return Some(product);
+    }
+    // The zero of a false bracket is one whatever it multiplies; in a product of matrices only a finite number times zero is.
+    let plain = copy(cx.vars, &for_(k, n.clone(), Exp::Sum(Box::new(range.clone()), Box::new(body.clone()))), &Substitution::default());
+    let finite = found.iter().filter_map(|part| match part {
+        Part::Matrix { index: j, size, row, .. } => {
+            let scalar = type_of_exp(cx.vars, row).scalar()?;
+            let below = op2(Op::Lt, op1(Op::Abs, row.clone()), float(scalar, f64::INFINITY));
+            let all = |index: Var, hi: Exp, e: Exp| {
+                Exp::Reduce(Reduction::All, Box::new(Range { index, lo: i64(0), hi }), Box::new(e), Site::default())
+            };
+            let whole = all(i, range.hi.clone(), all(*j, size_exp(size), below));
+            Some(copy(cx.vars, &whole, &Substitution::default()))
+        }
+        Part::Scalar(_) => None,
+    });
+    let finite = finite.collect::<Vec<_>>().into_iter().reduce(|a, b| op2(Op::And, a, b))?;
+    Some(if_(finite, product, plain))
 }
 
 /// A part of a sum for each column: a row times a number that the column has for it, or such a number.
