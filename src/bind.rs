@@ -315,6 +315,7 @@ mod tests {
             body,
             signature: None,
             hidden: None,
+            statics: vec![],
             span: Span::default(),
         });
         p

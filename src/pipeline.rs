@@ -79,12 +79,14 @@ pub fn pass_names() -> Vec<&'static str> {
 /// The choices that lowering makes for itself, and that can be left out as a pass can.
 const CONTRACT: &str = "contract";
 const LANES: &str = "lanes";
+/// Code for the sizes and values of a call.
+const SPECIALIZE: &str = "specialize";
 
 /// What can be left out: code is made without it, only slower code. Calls are always inlined, and the formulas of partial
 /// derivatives always expanded.
 pub fn optional_passes() -> Vec<&'static str> {
     let passes = [SETTLE, FINISH, LAST].concat().into_iter().map(|(name, _)| name);
-    passes.filter(|name| *name != FINISH[0].0).chain([CONTRACT, LANES]).collect()
+    passes.filter(|name| *name != FINISH[0].0).chain([CONTRACT, LANES, SPECIALIZE]).collect()
 }
 
 /// What is left out, to see what it is good for: names of `optional_passes`.
@@ -98,6 +100,10 @@ impl Without {
     /// Whether products of matrices are lowered as any other sum.
     pub fn contractions(&self) -> bool {
         self.has(CONTRACT)
+    }
+    /// Whether code is made for all sizes and values.
+    pub fn specialization(&self) -> bool {
+        self.has(SPECIALIZE)
     }
     /// Whether no loop runs in lanes.
     pub fn lanes(&self) -> bool {

@@ -310,6 +310,40 @@ fn every_derivative_has_names_for_its_results() {
     cc(&f, "cc", &["main.c", "p.c", "-lm", "-o", "main"]);
 }
 
+/// Code for chosen sizes and values: they are no arguments.
+#[test]
+fn functions_at_chosen_sizes() {
+    let f = build(&["loss:grad", "both", "--wrt", "w", "--with", "d=2", "--with", "k=3", "--lib", "source"]);
+    let body = "\
+    const double w[2] = {0.5, -1.25}, X[6] = {1, 2, 3, 4, 5, 6}, y[3] = {1, 0, 2};
+    double gw[2], total, scaled[2];
+    int64_t multiples[2];
+    ok(p_grad_loss_wrt_w(3, w, 0.75, X, y, gw));
+    show(gw, 2);
+    ok(p_both(2, w, true, &total, scaled, multiples));
+    show(scaled, 2);
+    printf(\"%d\", (int)multiples[1]);
+";
+    f.write("main.c", program(body));
+    cc(&f, "cc", &["main.c", "p.c", "-lm", "-o", "main"]);
+    let arguments = ["p.iv", "loss", "w=[0.5,-1.25]", "b=0.75", "X=[[1,2],[3,4],[5,6]]", "y=[1,0,2]", "--wrt", "w", "--json"];
+    let mut wanted = vec![];
+    flat(&f.run(&[&["grad"], &arguments[..]].concat()).json()["w"], &mut wanted);
+    wanted.extend([1.5, -3.75, 3.0]);
+    same(&numbers(&execute(&f, "main")), &wanted);
+
+    let folder = Folder::with(PROGRAM);
+    for (with, said) in [
+        ("q=2", "no function has a size or parameter `q`"),
+        ("d=-1", "a size is not negative"),
+        ("w=[1,2]", "only sizes and single numbers are given so"),
+        ("b=true", "expected f64"),
+    ] {
+        let failed = folder.run(&["build", "p.iv", "loss", "--with", with, "--lib", "source"]);
+        assert!(failed.code == 1 && failed.err.contains(said), "{}", failed.err);
+    }
+}
+
 /// Names of parameters that C has other uses for.
 #[test]
 fn names_are_safe() {

@@ -246,8 +246,9 @@ impl Deriving<'_> {
             number += 1;
         }
         // The parameters of `of` come first in what is made of it.
-        let Function { span, hidden, .. } = *self.program.function(of);
-        self.program.functions.push(Function { name: unique, sizes, params, result, body, signature: None, hidden, span });
+        let Function { span, hidden, ref statics, .. } = *self.program.function(of);
+        let statics = statics.clone();
+        self.program.functions.push(Function { name: unique, sizes, params, result, body, signature: None, hidden, statics, span });
         FunctionId(self.program.functions.len() as u32 - 1)
     }
 

@@ -183,7 +183,17 @@ impl<'a> Checker<'a> {
         let name = self.unused_name(&format!("{name}_{}", if leaked.len() == 1 { "size" } else { "sizes" }));
         let id = FunctionId(self.program.functions.len() as u32);
         let result = tuple_type(vec![Type::I64; leaked.len()]);
-        self.program.functions.push(Function { name, sizes, params, result, body: Body::Exp(body), signature: None, hidden: None, span });
+        self.program.functions.push(Function {
+            name,
+            sizes,
+            params,
+            result,
+            body: Body::Exp(body),
+            signature: None,
+            hidden: None,
+            statics: vec![],
+            span,
+        });
         id
     }
 

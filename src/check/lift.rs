@@ -118,6 +118,7 @@ impl<'a> Checker<'a> {
             body: Body::Exp(body),
             signature: None,
             hidden: None,
+            statics: vec![],
             span: place,
         });
         self.lifted.insert(id, (self.describe_function(f), place));

@@ -332,6 +332,7 @@ impl<'a> Checker<'a> {
             body: Body::Exp(Exp::Tuple(vec![])),
             signature: None,
             hidden: None,
+            statics: statics(definition),
             span: definition.span,
         });
         id
@@ -417,4 +418,10 @@ impl<'a> Checker<'a> {
     fn error_count(&self) -> usize {
         self.diagnostics.iter().filter(|d| d.severity == crate::diagnostic::Severity::Error).count()
     }
+}
+
+/// The positions of the parameters that are marked `static`, of those that are values.
+fn statics(definition: &ast::Definition) -> Vec<usize> {
+    let values = definition.params.iter().filter(|p| !matches!(p.ty.kind, ast::TypeKind::Function(..)));
+    values.enumerate().filter(|(_, p)| p.fixed.is_some()).map(|(k, _)| k).collect()
 }

@@ -52,7 +52,14 @@ impl<'a> Checker<'a> {
         for (param, var) in definition.params.iter().zip(&header.params) {
             let Some(var) = var else { continue };
             match self.read_type(&param.ty) {
-                Some(ty) => self.program.vars.set_ty(*var, ty),
+                Some(ty) => {
+                    if let (Some(word), false) = (param.fixed, matches!(ty, Type::Scalar(_))) {
+                        let text = format!("`{}` is `static`, but has type `{}`", param.name.text, self.describe(&ty));
+                        let note = "code is made for the value of a `static` parameter, which is one number or truth value";
+                        self.report(Diagnostic::error(word, text).note(note));
+                    }
+                    self.program.vars.set_ty(*var, ty)
+                }
                 None => header.unread = true,
             }
         }

@@ -188,6 +188,7 @@ impl<'a> Checker<'a> {
             body,
             signature: None,
             hidden: None,
+            statics: vec![],
             span,
         });
         Binding::Function(FunctionValue::Function(id))

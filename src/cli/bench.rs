@@ -147,6 +147,7 @@ fn measure(stages: &mut [Stage], prepared: &Prepared, options: &Bench) -> Result
     let memory = peak_memory();
     let native: Vec<_> = stages.iter().filter_map(|stage| stage.executable.native()).collect();
     let compiled = (!native.is_empty()).then(|| (native.iter().map(|c| c.compile_ms).sum::<f64>(), native.iter().all(|c| c.from_cache)));
+    let made_for = stages.last().map(|stage| stage.executable.made_for.clone()).unwrap_or_default();
     let threads = threads(&work.execution);
     output::print(|out| {
         if options.json {
@@ -162,6 +163,9 @@ fn measure(stages: &mut [Stage], prepared: &Prepared, options: &Bench) -> Result
                 report["compile_ms"] = json!(ms);
                 report["cached"] = json!(cached);
             }
+            if !made_for.is_empty() {
+                report["made_for"] = made_for.iter().cloned().collect::<std::collections::BTreeMap<_, _>>().into_iter().collect();
+            }
             if let Some(bytes) = memory {
                 report["peak_memory_bytes"] = json!(bytes);
             }
@@ -171,6 +175,10 @@ fn measure(stages: &mut [Stage], prepared: &Prepared, options: &Bench) -> Result
         writeln!(out, "min      {}", duration(minimum))?;
         if let Some((ms, cached)) = compiled {
             writeln!(out, "compile  {ms:.1} ms{}", if cached { " (cached)" } else { "" })?;
+        }
+        if !made_for.is_empty() {
+            let list: Vec<String> = made_for.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            writeln!(out, "made for {}", list.join(", "))?;
         }
         if let Some(bytes) = memory {
             writeln!(out, "memory   {:.1} MiB at the peak", bytes as f64 / (1u64 << 20) as f64)?;

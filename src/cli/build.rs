@@ -2,6 +2,7 @@
 
 use super::derivative::{Derivative, leaf_names};
 use super::failure::Failure;
+use super::inputs::read;
 use super::memory;
 use super::options::{Build, Form, Kind, Subject};
 use super::output;
@@ -12,11 +13,13 @@ use super::wrt::By;
 use iverson::differentiate::saving::Saving;
 use iverson::emit::library::{Export, Leaf, Library};
 use iverson::ir::print::print_size;
-use iverson::ir::{FunctionId, Program, Type};
+use iverson::ir::specialize::{Known, Taken, specialize};
+use iverson::ir::{FunctionId, Lit, Program, Type, Var};
 use iverson::pipeline;
 use iverson::runtime::{self, library};
 use iverson::unfinished;
-use iverson::value::Error;
+use iverson::value::tree::Wanted;
+use iverson::value::{Error, Value};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -30,8 +33,11 @@ pub fn build(options: &Build) -> Result<(), Failure> {
     };
     let saving = memory::asked(options.memory);
     let mut exports: Vec<Export> = vec![];
+    let mut unused: Vec<&str> = options.with.iter().map(|(name, _)| name.as_str()).collect();
     for asked in &options.functions {
         let (mut source, of) = Source::subject(&Subject { file: options.file.clone(), function: asked.function.clone() })?;
+        let f = source.program.function(of);
+        unused.retain(|name| !f.sizes.iter().chain(&f.params).any(|v| source.program.vars.name(*v) == *name));
         let kinds: Vec<Option<Kind>> = match asked.derivative {
             Some(kind) => vec![Some(kind)],
             None => [None].into_iter().chain(options.derivative.iter().copied().map(Some)).collect(),
@@ -52,14 +58,17 @@ pub fn build(options: &Build) -> Result<(), Failure> {
                 Some(derivative) => derivative.sizes(&source).map(|(sizes, _)| sizes),
                 None => source.program.function(of).hidden.map(|hidden| hidden.sizes),
             };
-            made.extend(sizes.map(|sizes| export(&source, sizes, None, &settings, saving)));
-            made.push(export(&source, derivative.as_ref().map_or(of, |d| d.id), derivative.as_ref(), &settings, saving));
+            made.extend(sizes.map(|sizes| export(&source, sizes, None, &settings, saving, &options.with)).transpose()?);
+            made.push(export(&source, derivative.as_ref().map_or(of, |d| d.id), derivative.as_ref(), &settings, saving, &options.with)?);
             for made in made {
                 if !exports.iter().any(|e| e.kernel.name == made.kernel.name) {
                     exports.push(made);
                 }
             }
         }
+    }
+    if let Some(name) = unused.first() {
+        return Err(Failure::message(format!("`--with {name}`: no function has a size or parameter `{name}`")));
     }
     let library = Library {
         origin: origin(&options.file),
@@ -124,34 +133,78 @@ fn usage(name: &str, options: &Build) -> Vec<String> {
 }
 
 /// A function with names for its arguments.
-fn export(source: &Source, id: FunctionId, derivative: Option<&Derivative>, settings: &library::Build, saving: Saving) -> Export {
-    let program = pipeline::prepare_within(&source.program, id, None, saving);
+fn export(
+    source: &Source,
+    id: FunctionId,
+    derivative: Option<&Derivative>,
+    settings: &library::Build,
+    saving: Saving,
+    with: &[(String, String)],
+) -> Result<Export, Failure> {
+    let known = known(&source.program, id, with)?;
+    let (whole, id) = match known.is_empty() {
+        true => (source.program.clone(), id),
+        false => specialize(&source.program, id, &known, Taken::Dropped),
+    };
+    let program = pipeline::prepare_within(&whole, id, None, saving);
     let f = program.function(id);
     let kernel = library::library_kernel(&program, id, settings);
     let mut inputs = vec![];
     for (k, param) in f.params.iter().enumerate() {
         let mut names = vec![];
-        leaf_names(program.vars.name(*param), source.program.param_type(id, k), &mut names);
+        leaf_names(program.vars.name(*param), whole.param_type(id, k), &mut names);
         let first = inputs.len();
         leaves(&program, program.vars.ty(*param), &mut names.into_iter(), &mut inputs);
-        say_stored(&source.program, source.program.param_type(id, k), &mut inputs[first..].iter_mut());
+        say_stored(&whole, whole.param_type(id, k), &mut inputs[first..].iter_mut());
     }
     let mut names = vec![];
     match derivative {
-        None => leaf_names("result", source.program.result_type(id), &mut names),
+        None => leaf_names("result", whole.result_type(id), &mut names),
         Some(derivative) => names = derivative.leaf_names(source),
     }
     let mut outputs = vec![];
     leaves(&program, &f.result, &mut names.into_iter(), &mut outputs);
-    say_stored(&source.program, source.program.result_type(id), &mut outputs.iter_mut());
-    Export {
+    say_stored(&whole, whole.result_type(id), &mut outputs.iter_mut());
+    Ok(Export {
         signature: head(&program, id),
         sizes: f.sizes.iter().map(|n| program.vars.name(*n).to_string()).collect(),
         inputs,
         outputs,
         places: kernel.sites.iter().map(|site| source.sources.place(site.span)).collect(),
         kernel,
+    })
+}
+
+/// The sizes and parameters that code is made for.
+fn known(program: &Program, id: FunctionId, with: &[(String, String)]) -> Result<Known, Failure> {
+    let f = program.function(id);
+    let mut known = Known::default();
+    let name_of = |v: Var| program.vars.name(v).to_string();
+    for (name, text) in with {
+        let what = format!("`--with {name}`");
+        let tree = read(&what, text)?;
+        let wanted = |ty: &Type| Wanted { what: &what, ty, name: &name_of }.convert(tree.clone());
+        if let Some(v) = f.sizes.iter().find(|v| name_of(**v) == *name) {
+            match wanted(&Type::I64)? {
+                Value::Scalar(Lit::I64(n)) if n >= 0 => known.sizes.push((*v, n)),
+                _ => return Err(Failure::message(format!("{what}: a size is not negative"))),
+            }
+            continue;
+        }
+        match f.visible().find(|(_, v)| name_of(*v) == *name) {
+            Some((k, v)) => match (program.vars.ty(v), wanted(program.vars.ty(v))) {
+                (Type::Scalar(_), Ok(Value::Scalar(lit))) => known.params.push((k, lit)),
+                (Type::Scalar(_), Err(error)) => return Err(error.into()),
+                _ => {
+                    let error = Error::new(format!("{what}: only sizes and single numbers are given so"));
+                    return Err(Failure::Message(error.note(format!("`{name}` has type {}", program.vars.ty(v).describe(&name_of)))));
+                }
+            },
+            // Of several functions some may have it.
+            None => {}
+        }
     }
+    Ok(known)
 }
 
 fn leaves(program: &Program, ty: &Type, names: &mut impl Iterator<Item = String>, out: &mut Vec<Leaf>) {

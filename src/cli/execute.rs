@@ -1,12 +1,13 @@
 //! A function ready to be called: prepared by the pipeline, then interpreted or compiled.
 
 use super::failure::Failure;
-use super::memory::{self, Known};
+use super::memory;
 use super::options::{Execution, Target};
 use super::progress::{Progress, is_watched};
 use super::source::Source;
 use iverson::diagnostic::Sources;
-use iverson::ir::{FunctionId, Lit, Program};
+use iverson::ir::specialize::{Known, Taken, inner_sizes, specialize};
+use iverson::ir::{FunctionId, Lit, Program, Var};
 use iverson::pipeline::Without;
 use iverson::value::{Error, Value};
 use iverson::{bind, interpret, runtime};
@@ -16,6 +17,10 @@ use std::time::Instant;
 pub struct Executable {
     engine: Engine,
     threads: usize,
+    /// What the code is made for, by name.
+    pub made_for: Vec<(String, String)>,
+    /// The values that it is made for, by the positions of their parameters.
+    fixed: Vec<(usize, Lit)>,
 }
 
 enum Engine {
@@ -24,12 +29,30 @@ enum Engine {
 }
 
 impl Executable {
-    /// A function that is to be called with values like these.
+    /// A function that is to be called with these values: their small sizes and `static` values are known to it.
     pub fn new(source: &Source, id: FunctionId, execution: &Execution, values: &[Value]) -> Result<Executable, Failure> {
+        Executable::knowing(source, id, execution, values, known(source, id, execution, values))
+    }
+
+    /// A function that is to be called with values of these sizes.
+    pub fn for_any_values(source: &Source, id: FunctionId, execution: &Execution, values: &[Value]) -> Result<Executable, Failure> {
+        Executable::knowing(source, id, execution, values, Known::default())
+    }
+
+    fn knowing(source: &Source, id: FunctionId, execution: &Execution, values: &[Value], known: Known) -> Result<Executable, Failure> {
         let start = Instant::now();
         let progress = Progress::new(format!("preparing `{}`", source.program.function(id).name));
         let without = execution.passes.without();
-        let program = prepared(&source.program, id, memory_for(execution), &without, threads(execution), values);
+        let made_for = known.describe(&source.program, id);
+        let (specialized, id) = match known.is_empty() {
+            true => (None, id),
+            false => {
+                let (program, id) = specialize(&source.program, id, &known, Taken::Still);
+                (Some(program), id)
+            }
+        };
+        let program = specialized.as_ref().unwrap_or(&source.program);
+        let program = prepared(program, id, memory_for(execution), &without, threads(execution), values);
         drop(progress);
         let prepared = 1e3 * start.elapsed().as_secs_f64();
         let name = &program.function(id).name;
@@ -57,7 +80,7 @@ impl Executable {
                 Engine::Native(Box::new(compiled))
             }
         };
-        Ok(Executable { engine, threads: threads(execution) })
+        Ok(Executable { engine, threads: threads(execution), made_for, fixed: known.params })
     }
 
     /// Native code that says where its time goes.
@@ -65,7 +88,7 @@ impl Executable {
         let _progress = Progress::new("compiling for profiling");
         let program = prepared(&source.program, id, execution.memory, &execution.passes.without(), threads(execution), values);
         let compiled = compile(&program, id, runtime::Options { profile: true, ..options(execution) })?;
-        Ok(Executable { engine: Engine::Native(Box::new(compiled)), threads: threads(execution) })
+        Ok(Executable { engine: Engine::Native(Box::new(compiled)), threads: threads(execution), made_for: vec![], fixed: vec![] })
     }
 
     pub fn call(&self, source: &Source, values: &[Value]) -> Result<Value, Failure> {
@@ -86,6 +109,9 @@ impl Executable {
     }
 
     fn run(&self, sources: &Sources, values: &[Value], result: &mut Option<Value>) -> Result<(), Failure> {
+        for (k, lit) in &self.fixed {
+            assert!(values[*k] == Value::Scalar(*lit), "code that is made for a value is called with it");
+        }
         let outcome = match &self.engine {
             Engine::Interpreter(program, id) => {
                 // The interpreter takes all the memory that the result needs, so that is tried before.
@@ -127,8 +153,30 @@ pub fn run_once(
     };
     let mut result = None;
     let _progress = Progress::new("running");
-    Executable { engine, threads }.run(sources, values, &mut result)?;
+    Executable { engine, threads, made_for: vec![], fixed: vec![] }.run(sources, values, &mut result)?;
     Ok(result.expect("a call that succeeds has a value"))
+}
+
+/// Sizes are known where they are no larger. Code for such a size pays for its compilation: a mixture of Gaussians is 1.4
+/// times as fast in 2 dimensions and 1.1 times in 4, but no faster in 10, where loops do as well as lines.
+const SMALL: i64 = 4;
+
+/// What code for calls like this may take for known: small sizes that are of parts of items, and `static` parameters.
+fn known(source: &Source, id: FunctionId, execution: &Execution, values: &[Value]) -> Known {
+    let program = &source.program;
+    if execution.target == Target::Interpret || execution.passes.without().specialization() {
+        return Known::default();
+    }
+    let given = bind::sizes(program, id, values).unwrap_or_default();
+    let small = |v: Var| given.get(&v).copied().filter(|n| (1..=SMALL).contains(n)).map(|n| (v, n));
+    let literal = |k: &usize| match values.get(*k) {
+        Some(Value::Scalar(lit)) => Some((*k, *lit)),
+        _ => None,
+    };
+    Known {
+        sizes: inner_sizes(program, id).into_iter().filter_map(small).collect(),
+        params: program.function(id).statics.iter().filter_map(literal).collect(),
+    }
 }
 
 /// The function ready for calls with such values: derivatives keep what their way back needs if that fits in the memory
@@ -137,7 +185,7 @@ fn prepared(program: &Program, id: FunctionId, memory: Option<u64>, without: &Wi
     let known = |whole: &Program| {
         let sizes = bind::sizes(whole, id, values).ok();
         let sizes: Option<Vec<i64>> = sizes.and_then(|sizes| whole.function(id).sizes.iter().map(|v| sizes.get(v).copied()).collect());
-        Known { sizes: sizes.unwrap_or_default(), scalars: values.iter().flat_map(scalar_leaves).collect(), threads }
+        memory::Known { sizes: sizes.unwrap_or_default(), scalars: values.iter().flat_map(scalar_leaves).collect(), threads }
     };
     memory::choose(program, id, memory, without, known).program
 }

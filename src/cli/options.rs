@@ -197,6 +197,9 @@ pub struct Build {
     /// What the derivative may keep for its way back, as 200MB; loops that keep more run steps again
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     pub memory: Option<u64>,
+    /// Code for one value of a size or of a parameter that is one number, which is then no argument; may be repeated
+    #[arg(long, value_name = "name=value", value_parser = assignment)]
+    pub with: Vec<(String, String)>,
     /// Where the library goes and what it is called; names begin with NAME_ (default: as the program)
     #[arg(long, short, value_name = "[DIR/]NAME")]
     pub output: Option<PathBuf>,

@@ -189,6 +189,12 @@ fn by_fields(source: &mut Source, of: FunctionId, pieces: &[Piece]) -> FunctionI
         program.vars.set_ty(*v, ty);
     }
     let signature = Signature { params: leaves.iter().map(|(_, ty)| rename(ty)).collect(), result: rename(&result) };
+    // What is whole is where its leaf is.
+    let whole = |positions: &[usize]| -> Vec<usize> {
+        let name = |k: &usize| program.vars.name(f.params[*k]).to_string();
+        positions.iter().filter_map(|k| leaves.iter().position(|(path, _)| *path == name(k))).collect()
+    };
+    let statics = whole(&f.statics);
     let mut vars = params.iter().copied();
     let body = Exp::Call(of, pieces.iter().map(|piece| piece.put_together(&mut vars)).collect(), Site::new(f.span));
     let wanted = format!("{}_by_fields", f.name);
@@ -201,6 +207,7 @@ fn by_fields(source: &mut Source, of: FunctionId, pieces: &[Piece]) -> FunctionI
         body: Body::Exp(body),
         signature: Some(Box::new(signature)),
         hidden: None,
+        statics,
         span: f.span,
     });
     FunctionId(program.functions.len() as u32 - 1)

@@ -34,6 +34,9 @@ pub fn function_equal(a: &Program, f: FunctionId, b: &Program, g: FunctionId) ->
     if f.sizes.len() != g.sizes.len() || f.params.len() != g.params.len() {
         return Err("the parameters differ in number".to_string());
     }
+    if f.statics != g.statics {
+        return Err("other parameters are `static`".to_string());
+    }
     // The order of sizes is that of their appearance in the parameters' types, so it is the same.
     f.sizes.iter().zip(&g.sizes).for_each(|(v, w)| pairing.pair(*v, *w));
     f.params.iter().zip(&g.params).for_each(|(v, w)| pairing.pair(*v, *w));

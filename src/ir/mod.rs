@@ -28,6 +28,7 @@ pub mod fingerprint;
 pub mod graft;
 pub mod equal;
 pub mod print;
+pub mod specialize;
 pub mod summed;
 pub mod traverse;
 pub mod verify;
@@ -236,6 +237,8 @@ pub struct Function {
     pub signature: Option<Box<Signature>>,
     /// Parameters that no caller gives: sizes of the result that depend on data.
     pub hidden: Option<Hidden>,
+    /// The positions of parameters that change seldom: code may be made for their values. They change no value.
+    pub statics: Vec<usize>,
     pub span: Span,
 }
 

@@ -94,7 +94,9 @@ impl<'a> Printer<'a> {
         f.sizes.iter().chain(&f.params).for_each(|v| {
             self.bind(*v);
         });
-        let params = f.params.iter().map(|v| concat([self.var(*v), text(": "), self.ty(self.program.vars.ty(*v))])).collect();
+        let word = |k: usize| text(if f.statics.contains(&k) { "static " } else { "" });
+        let param = |(k, v): (usize, &Var)| concat([word(k), self.var(*v), text(": "), self.ty(self.program.vars.ty(*v))]);
+        let params = f.params.iter().enumerate().map(param).collect();
         let head = concat([text(format!("def {}", f.name)), list("(", params, ")"), text(" -> "), self.ty(&f.result), text(" =")]);
         let body = match &f.body {
             Body::Exp(e) => self.exp(e, level::ANY, Place::Last, Some(&f.result)),
@@ -630,6 +632,7 @@ mod tests {
             body: Body::Exp(body),
             signature: None,
             hidden: None,
+            statics: vec![],
             span: Span::default(),
         };
         let program = Program { vars, functions: vec![f] };

@@ -63,6 +63,8 @@ impl Definition {
 pub struct Param {
     pub name: Name,
     pub ty: TypeExp,
+    /// `static k: i64`: code may be made for its values; where the word stands.
+    pub fixed: Option<Span>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -52,6 +52,7 @@ impl Build {
             body: Body::Exp(body),
             signature: None,
             hidden: None,
+            statics: vec![],
             span: Span::default(),
         };
         self.program.functions.push(function);

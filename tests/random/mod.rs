@@ -407,6 +407,7 @@ pub fn random_program(seed: u64, depth: usize) -> Program {
         body: Body::Exp(body),
         signature: None,
         hidden: None,
+        statics: vec![],
         span: Span::new(0, 900, 901),
     };
     w.program.functions.push(function);

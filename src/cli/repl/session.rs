@@ -115,7 +115,11 @@ impl Session {
         let used = free(&body);
         let mut definition = Definition { name, derivative_of: None, params: vec![], result: None, body, span };
         let used: Vec<&Known> = self.values.iter().filter(|known| used.contains(&known.name)).collect();
-        let param = |known: &&Known| Param { name: Name { text: known.name.clone(), span }, ty: type_exp(&known.value, &known.ty, span) };
+        let param = |known: &&Known| Param {
+            name: Name { text: known.name.clone(), span },
+            ty: type_exp(&known.value, &known.ty, span),
+            fixed: None,
+        };
         definition.params = used.iter().map(param).collect();
         let mut module = self.module.clone();
         module.definitions.push(definition);

@@ -188,9 +188,12 @@ impl<'a> Parser<'a> {
     }
 
     fn param(&mut self) -> Param {
+        // A word only before a name: a parameter may be called `static`.
+        let word = self.at(Token::Name) && self.slice(self.span()) == "static" && self.peek(1) == Token::Name;
+        let fixed = word.then(|| self.bump());
         let name = self.name("the name of a parameter");
         if self.eat(Token::Colon) {
-            return Param { ty: self.type_exp(), name };
+            return Param { ty: self.type_exp(), name, fixed };
         }
         let message = format!("the parameter `{}` needs a type", name.text);
         let note = format!("`{0}: f64` is a number, `{0}: [n]f64` an array of `n` numbers", name.text);
@@ -200,7 +203,7 @@ impl<'a> Parser<'a> {
         } else {
             TypeExp { kind: TypeKind::Error, span: name.span }
         };
-        Param { name, ty }
+        Param { name, ty, fixed }
     }
 
     fn end_of_definition(&mut self) {

@@ -1,0 +1,108 @@
+//! A function at chosen sizes and values of parameters.
+//!
+//! ```text
+//! f(k: i64, x: [n, d]f64)   at d = 3, k = 2:   f(k: i64, x: [n, 3]f64) = f_generic(2, x)
+//! ```
+//!
+//! The new function has the old one's name and takes what it took; it only says what is known. Inlining does the rest: the
+//! body is read at the constants, so that small axes are constant ones.
+
+use super::*;
+
+/// What is known of a call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Known {
+    pub sizes: Vec<(Var, i64)>,
+    /// Parameters by their positions.
+    pub params: Vec<(usize, Lit)>,
+}
+
+impl Known {
+    pub fn is_empty(&self) -> bool {
+        self.sizes.is_empty() && self.params.is_empty()
+    }
+
+    /// `d = 3, k = 2`
+    pub fn describe(&self, program: &Program, id: FunctionId) -> Vec<(String, String)> {
+        let params = &program.function(id).params;
+        let sizes = self.sizes.iter().map(|(v, n)| (program.vars.name(*v).to_string(), n.to_string()));
+        sizes.chain(self.params.iter().map(|(k, lit)| (program.vars.name(params[*k]).to_string(), lit.digits()))).collect()
+    }
+}
+
+/// Whether callers still give the parameters that are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    Still,
+    Dropped,
+}
+
+/// The sizes of a function that are worth knowing if they are small: those that are the first axis of no parameter, so of
+/// the parts of an item and not of how many there are.
+pub fn inner_sizes(program: &Program, id: FunctionId) -> Vec<Var> {
+    fn leads(ty: &Type, size: Var) -> bool {
+        match ty {
+            Type::Scalar(_) => false,
+            Type::Array(shape, _) => shape.first().is_some_and(|s| s.mentions(size)),
+            Type::Tuple(parts) => parts.iter().any(|t| leads(t, size)),
+        }
+    }
+    let f = program.function(id);
+    let leading = |v: Var| f.params.iter().any(|p| leads(program.vars.ty(*p), v));
+    f.sizes.iter().copied().filter(|v| !leading(*v)).collect()
+}
+
+/// The function at what is known, in place of itself: its identity is new, and so is the program.
+pub fn specialize(program: &Program, id: FunctionId, known: &Known, taken: Taken) -> (Program, FunctionId) {
+    let mut program = program.clone();
+    let f = program.function(id).clone();
+    let mut renamed: rustc_hash::FxHashMap<Var, Size> = known.sizes.iter().map(|(v, n)| (*v, Size::constant(*n))).collect();
+    for (k, lit) in &known.params {
+        if let Lit::I64(n) = lit {
+            renamed.insert(f.params[*k], Size::constant(*n));
+        }
+    }
+    let mut sizes = vec![];
+    for v in &f.sizes {
+        if !renamed.contains_key(v) {
+            let new = program.vars.fresh(program.vars.name(*v).to_string(), Type::I64);
+            renamed.insert(*v, Size::var(new));
+            sizes.push(new);
+        }
+    }
+    let literal = |k: usize| known.params.iter().find(|(at, _)| *at == k).map(|(_, lit)| *lit);
+    // Integers may be sizes of what stands beside them.
+    let params: Vec<Var> = f.params.iter().map(|p| program.vars.fresh(program.vars.name(*p).to_string(), Type::I64)).collect();
+    for (old, new) in f.params.iter().zip(&params) {
+        renamed.entry(*old).or_insert_with(|| Size::var(*new));
+    }
+    let rename = |ty: &Type| ty.map_sizes(&mut |s| s.substitute(&|v| renamed.get(&v).cloned()));
+    for (old, new) in f.params.iter().zip(&params) {
+        let ty = rename(program.vars.ty(*old));
+        program.vars.set_ty(*new, ty);
+    }
+    let args: Vec<Exp> = params.iter().enumerate().map(|(k, v)| literal(k).map_or(Exp::Var(*v), Exp::Lit)).collect();
+    let stays = |k: &usize| taken == Taken::Still || literal(*k).is_none();
+    let positions: Vec<usize> = (0..params.len()).filter(stays).collect();
+    let signature = f
+        .signature
+        .as_ref()
+        .map(|s| Box::new(Signature { params: positions.iter().map(|k| rename(&s.params[*k])).collect(), result: rename(&s.result) }));
+    let hidden = f.hidden.map(|h| Hidden { at: positions.iter().filter(|k| **k < h.at).count(), ..h });
+    let statics = f.statics.iter().filter_map(|k| positions.iter().position(|p| p == k)).collect();
+    let new = Function {
+        name: f.name.clone(),
+        sizes,
+        params: positions.iter().map(|k| params[*k]).collect(),
+        result: rename(&f.result),
+        body: Body::Exp(Exp::Call(id, args, Site::new(f.span))),
+        signature,
+        hidden,
+        statics,
+        span: f.span,
+    };
+    program.functions[id.0 as usize].name = format!("{}_generic", f.name);
+    program.functions.push(new);
+    let made = FunctionId(program.functions.len() as u32 - 1);
+    (program, made)
+}
