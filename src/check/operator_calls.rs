@@ -12,7 +12,7 @@ use super::messages::{brief, count};
 use super::sparse::{Format, Storage};
 use super::{Checker, Typed};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::ir::{Exp, FunctionId, Triangle, Type, Var};
+use crate::ir::{Exp, FunctionId, Scalar, Triangle, Type, Var};
 use crate::syntax::ast::{self, Argument, ExpKind};
 use std::rc::Rc;
 
@@ -38,6 +38,7 @@ struct Stored {
     format: Option<(Format, Span)>,
     stack: Option<(bool, Span)>,
     triangle: Option<(Triangle, Span)>,
+    index: Option<(Scalar, Span)>,
 }
 
 /// What an operator is given.
@@ -101,21 +102,31 @@ impl<'a> Checker<'a> {
                 Some(name) if matrix && name.text == "format" => stored.format = Some((self.format(&arg.value)?, name.span)),
                 Some(name) if matrix && name.text == "stack" => stored.stack = Some((self.truth(&arg.value)?, name.span)),
                 Some(name) if matrix && name.text == "triangle" => stored.triangle = Some((self.triangle(&arg.value)?, name.span)),
+                Some(name) if matrix && name.text == "index" => stored.index = Some((self.index_type(&arg.value)?, name.span)),
                 Some(name) => {
-                    self.report(Diagnostic::error(name.span, format!("`{}` has no argument `{}`", kind.name(), name.text)).note(
-                        if matrix {
-                            "the arguments with names are `wrt`, the parameters to differentiate by, `format`, `stack` and `triangle`"
-                        } else {
-                            "the only argument with a name is `wrt`, the parameters to differentiate by"
-                        },
-                    ));
+                    self
+                        .report(Diagnostic::error(name.span, format!("`{}` has no argument `{}`", kind.name(), name.text)).note(if matrix {
+                        "the arguments with names are `wrt`, the parameters to differentiate by, `format`, `stack`, `triangle` and `index`"
+                    } else {
+                        "the only argument with a name is `wrt`, the parameters to differentiate by"
+                    }));
                     return None;
                 }
             }
         }
         let storage = match stored.format {
-            Some((format, _)) => Some(Storage { format, stack: stored.stack.is_some_and(|s| s.0), triangle: stored.triangle.map(|t| t.0) }),
-            None => match stored.stack.map(|s| ("stack", s.1)).or(stored.triangle.map(|t| ("triangle", t.1))) {
+            Some((format, _)) => Some(Storage {
+                format,
+                stack: stored.stack.is_some_and(|s| s.0),
+                triangle: stored.triangle.map(|t| t.0),
+                index: stored.index.map_or(Scalar::I64, |i| i.0),
+            }),
+            None => match stored
+                .stack
+                .map(|s| ("stack", s.1))
+                .or(stored.triangle.map(|t| ("triangle", t.1)))
+                .or(stored.index.map(|i| ("index", i.1)))
+            {
                 Some((name, span)) => {
                     self.report(
                         Diagnostic::error(span, format!("`{name}` is for sparse matrices"))
@@ -166,6 +177,15 @@ impl<'a> Checker<'a> {
         let found = [Triangle::Lower, Triangle::Upper].into_iter().find(|t| matches!(&exp.kind, ExpKind::Name(name) if name == t.name()));
         if found.is_none() {
             self.report(Diagnostic::error(exp.span, "this is no triangle").note("there are `lower` and `upper`"));
+        }
+        found
+    }
+
+    /// `index = i32`
+    fn index_type(&mut self, exp: &ast::Exp) -> Option<Scalar> {
+        let found = [Scalar::I64, Scalar::I32].into_iter().find(|s| matches!(&exp.kind, ExpKind::Name(name) if name == s.name()));
+        if found.is_none() {
+            self.report(Diagnostic::error(exp.span, "this is no type of indices").note("there are `i64` and `i32`"));
         }
         found
     }

@@ -9,7 +9,8 @@
 //! format = stored:  stored_f(x, e: i64) -> i64
 //! format = rows:    rows_f(x, e: i64, u: i64) -> ([m + 1]i64, [u]i64, [u]f64)
 //! format = coo:     {shape: [2]i64, row: [?e]i64, col: [e]i64, data: [e]f64}, the entries with what they are entries of
-//! format = csr:     {shape: [2]i64, indptr: [m + 1]i64, indices: [?u]i64, data: [u]f64}, sorted, those at one place added
+//! format = csr:     {shape: [2]i64, indptr: [m + 1]i64, indices: [?u]i64, data: [u]f64}, sorted, those at one place added;
+//!                   with index = i32 `indptr` and `indices` are narrow
 //! ```
 //!
 //! The number of entries is a size that depends on data (`existential`). There is a matrix for each part of the result
@@ -55,6 +56,8 @@ pub struct Storage {
     /// One matrix of all results by all parameters.
     pub stack: bool,
     pub triangle: Option<Triangle>,
+    /// The type of the indices of compressed rows, `i64` or `i32`: of those that do not fit there is no matrix.
+    pub index: Scalar,
 }
 
 /// One matrix: its shape and the type of its values.
@@ -136,7 +139,8 @@ impl Deriving<'_> {
             EntriesPart::Count | EntriesPart::Entries => vec![],
             EntriesPart::Stored | EntriesPart::Rows => self.from_library().to_vec(),
         };
-        Entries { part, of, wrt: wrt.to_vec(), forward, reverse, stack: storage.stack, triangle: storage.triangle, library }
+        let index = if part == EntriesPart::Rows { storage.index } else { Scalar::I64 };
+        Entries { part, of, wrt: wrt.to_vec(), forward, reverse, stack: storage.stack, triangle: storage.triangle, index, library }
     }
 
     /// A function with this body, if there is one.
@@ -198,7 +202,7 @@ impl Deriving<'_> {
         let counts: Vec<Var> = matrices.iter().map(|_| self.program.vars.fresh("entries", Type::I64)).collect();
         let stored: Vec<Var> = matrices.iter().map(|_| self.program.vars.fresh("stored", Type::I64)).collect();
         header.params.extend(counts.iter().chain(&stored));
-        let types = matrices.iter().zip(&stored).map(|(m, stored)| rows_type(m, *stored)).collect();
+        let types = matrices.iter().zip(&stored).map(|(m, stored)| rows_type(m, *stored, storage.index)).collect();
         let name = self.name("rows", of, wrt);
         self.add(name, header.sizes, header.params, tuple_type(types), body, of)
     }
@@ -326,7 +330,7 @@ impl Deriving<'_> {
         let counts: Vec<Var> = matrices.iter().map(|_| self.program.vars.fresh("entries", Type::I64)).collect();
         let stored: Vec<Var> = matrices.iter().map(|_| self.program.vars.fresh("stored", Type::I64)).collect();
         let args = header.args().into_iter().chain(counts.iter().chain(&stored).map(|v| Exp::Var(*v))).collect();
-        let types = matrices.iter().zip(&stored).map(|(m, stored)| rows_type(m, *stored)).collect();
+        let types = matrices.iter().zip(&stored).map(|(m, stored)| rows_type(m, *stored, storage.index)).collect();
         let mut bindings = vec![];
         let parts = self.named_parts(Exp::Call(rows, args, Site::default()), types, ["indptr", "indices", "data"], &mut bindings);
         let mut values = vec![];
@@ -400,10 +404,10 @@ fn entries_type(count: Var, scalar: Scalar) -> Type {
     Type::tuple(vec![array(Scalar::I64), array(Scalar::I64), array(scalar)])
 }
 
-fn rows_type(matrix: &Matrix, stored: Var) -> Type {
+fn rows_type(matrix: &Matrix, stored: Var, index: Scalar) -> Type {
     let array = |size: Size, s: Scalar| Type::Array(vec![size], s);
     let starts = matrix.rows.add(&Size::constant(1));
-    Type::tuple(vec![array(starts, Scalar::I64), array(Size::var(stored), Scalar::I64), array(Size::var(stored), matrix.scalar)])
+    Type::tuple(vec![array(starts, index), array(Size::var(stored), index), array(Size::var(stored), matrix.scalar)])
 }
 
 /// How many places an array of a shape has; an axis has none where its size is negative.

@@ -4,12 +4,12 @@
 use super::execute::Executable;
 use super::failure::Failure;
 use super::inputs::{Given, check_name, check_shape, insert, read};
-use super::options::{Execution, Format, Kind, Side, Storage};
+use super::options::{Execution, Format, Index, Kind, Side, Storage};
 use super::source::Source;
 use super::wrt::By;
 use iverson::bind::Sizes;
 use iverson::check::{self, DerivativeKind};
-use iverson::ir::{FunctionId, Lit, Triangle, Type, Var};
+use iverson::ir::{FunctionId, Lit, Scalar, Triangle, Type, Var};
 use iverson::value::named::Named;
 use iverson::value::tree::{Random, Tree, Wanted};
 use iverson::value::{Error, Value};
@@ -47,6 +47,10 @@ impl Derivative {
                     Side::Lower => Triangle::Lower,
                     Side::Upper => Triangle::Upper,
                 }),
+                index: match storage.index {
+                    Some(Index::I32) => Scalar::I32,
+                    Some(Index::I64) | None => Scalar::I64,
+                },
             }),
             (Some(_), _) => {
                 let error = Error::new("`--format` is for Jacobians and Hessians");

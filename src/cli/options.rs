@@ -397,6 +397,15 @@ pub struct Storage {
     /// Of a sparse Hessian only the entries on one side of the diagonal, and those on it
     #[arg(long, value_enum, value_name = "SIDE", requires = "format")]
     pub triangle: Option<Side>,
+    /// The type of the indices of compressed rows
+    #[arg(long, value_enum, value_name = "TYPE", requires = "format")]
+    pub index: Option<Index>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Index {
+    I32,
+    I64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

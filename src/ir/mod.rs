@@ -330,6 +330,8 @@ pub struct Entries {
     /// One matrix of all results by all parameters; else one for each part of the result and each of the parameters.
     pub stack: bool,
     pub triangle: Option<Triangle>,
+    /// Of `Rows` the type of indices, `i64` or `i32`.
+    pub index: Scalar,
     /// For `Stored` and `Rows` the library's functions for compressed rows.
     pub library: Vec<FunctionId>,
 }

@@ -511,6 +511,9 @@ impl<'a> Printer<'a> {
                 parts.push(text("stack = true"));
             }
             parts.extend(entries.triangle.map(|t| text(format!("triangle = {}", t.name()))));
+            if entries.index != Scalar::I64 {
+                parts.push(text(format!("index = {}", entries.index.name())));
+            }
             return list(&format!("{word}("), parts, ")");
         }
         let Body::Derived { mode, of, wrt } = &self.program.function(id).body else {

@@ -89,8 +89,8 @@ pub fn define(program: &mut Program, id: FunctionId, mode: Mode) -> Structure {
                 let rows = m.rows(vars, &facts);
                 counted &= rows.is_some();
                 parts.push(match rows {
-                    Some(rows) => rows.arrays(vars, &facts, *stored),
-                    None => m.sorted_rows(vars, &facts, count, *stored, &entries.library),
+                    Some(rows) => rows.arrays(vars, &facts, *stored, entries.index),
+                    None => m.sorted_rows(vars, &facts, count, *stored, &entries.library, entries.index),
                 });
             }
         }
@@ -339,7 +339,7 @@ impl Matrix {
         lets(bindings, Exp::Call(library[1], vec![Exp::Var(place)], Site::default()))
     }
 
-    fn sorted_rows(&self, vars: &mut Vars, facts: &Facts, count: Var, stored: Var, library: &[FunctionId]) -> Exp {
+    fn sorted_rows(&self, vars: &mut Vars, facts: &Facts, count: Var, stored: Var, library: &[FunctionId], narrow: Scalar) -> Exp {
         let (bindings, [row, col, data, place]) = self.sorted(vars, facts, count, library);
         let call = |k: usize, args: Vec<Exp>| Exp::Call(library[k], args, Site::default());
         let (m, u) = (size_exp(&self.size.0), Exp::Var(stored));
@@ -349,6 +349,20 @@ impl Matrix {
         let at = |v: Var| index(v, vec![Exp::Var(t)], Site::default());
         let entry = singleton(vec![(at(place), Size::var(stored))], at(data), Site::default());
         let added = sum(t, i64(0), Exp::Var(count), entry);
+        let mut bindings = bindings;
+        let columns = self.size.1.clone();
+        let mut narrowed = |name: &str, array: Exp, size: Size, starts: bool| {
+            if narrow == Scalar::I64 {
+                return array;
+            }
+            let wide = vars.fresh(name, Type::Array(vec![size.clone()], Scalar::I64));
+            bindings.push((vec![wide], array));
+            let k = vars.fresh("k", Type::I64);
+            let read = index(wide, vec![Exp::Var(k)], Site::default());
+            for_(k, size, if starts { rows::narrowed_start(read, &columns, narrow) } else { rows::converted(read, narrow) })
+        };
+        let indptr = narrowed("indptr", indptr, self.size.0.add(&Size::constant(1)), true);
+        let indices = narrowed("indices", indices, Size::var(stored), false);
         lets(bindings, Exp::Tuple(vec![indptr, indices, added]))
     }
 

@@ -202,7 +202,7 @@ impl Rows<'_> {
     }
 
     /// `(indptr, indices, data)`, the latter two of so many places.
-    pub fn arrays(&self, vars: &mut Vars, facts: &Facts, stored: Var) -> Exp {
+    pub fn arrays(&self, vars: &mut Vars, facts: &Facts, stored: Var, narrow: Scalar) -> Exp {
         let r = vars.fresh("r", Type::I64);
         let t = [0, 1].map(|_| vars.fresh("t", Type::I64));
         let (mut row, mut start) = (Size::default(), Size::default());
@@ -218,7 +218,7 @@ impl Rows<'_> {
             }
             let axes = block.axes();
             let reads = [0, 1].map(|k| {
-                let array = block.generated(vars, self.matrix.scalar, k);
+                let array = block.generated(vars, self.matrix.scalar, narrow, k);
                 let ty = type_of_exp(vars, &array);
                 let name = vars.fresh(["col", "data"][k], ty);
                 bindings.push((vec![name], array));
@@ -231,8 +231,8 @@ impl Rows<'_> {
         // The last row begins where all entries end.
         let last = starts.pop().map_or(i64(0), |(_, place)| place);
         let starts = starts.into_iter().rev().fold(last, |rest, (end, place)| if_(op2(Op::Lt, r, end), place, rest));
-        let indptr = for_(r, row.add(&Size::constant(1)), starts);
-        let zeros = [Lit::zero(Scalar::I64), Lit::zero(self.matrix.scalar)];
+        let indptr = for_(r, row.add(&Size::constant(1)), narrowed_start(starts, &self.matrix.size.1, narrow));
+        let zeros = [Lit::zero(narrow), Lit::zero(self.matrix.scalar)];
         let arrays = [0, 1].map(|k| {
             let chosen = parts
                 .iter()
@@ -260,7 +260,7 @@ impl Block<'_> {
     }
 
     /// The columns (0) or values (1) of its entries.
-    fn generated(&self, vars: &mut Vars, scalar: Scalar, k: usize) -> Exp {
+    fn generated(&self, vars: &mut Vars, scalar: Scalar, narrow: Scalar, k: usize) -> Exp {
         let indices: Vec<Var> = self.indices.iter().map(|_| vars.fresh("i", Type::I64)).collect();
         let mut axes: Vec<(Var, Size)> = indices.iter().copied().zip(self.shape.iter().cloned()).collect();
         let body = match self.streams.as_slice() {
@@ -289,9 +289,29 @@ impl Block<'_> {
         if axes.is_empty() {
             axes.push((vars.fresh("i", Type::I64), Size::constant(1)));
         }
+        let body = if k == 0 { converted(body, narrow) } else { body };
         let whole = axes.into_iter().rev().fold(body, |body, (i, size)| for_(i, size, body));
         copy(vars, &whole, &Substitution::default())
     }
+}
+
+/// A column as an index of the type that is wanted: that all columns fit is seen to by `narrowed_start`.
+pub fn converted(column: Exp, to: Scalar) -> Exp {
+    match Op::conversion(to) {
+        Some(op) if to != Scalar::I64 => Exp::Op(op, vec![column], Site::default().passed()),
+        _ => column,
+    }
+}
+
+/// Where a row begins, as an index of the type that is wanted. That it does not fit is an error, and so is that the last
+/// column would not.
+pub fn narrowed_start(start: Exp, columns: &Size, to: Scalar) -> Exp {
+    if to == Scalar::I64 {
+        return start;
+    }
+    let n = size_exp(columns);
+    let none = sub(convert(convert(n.clone(), Scalar::I64, to), to, Scalar::I64), n);
+    convert(add(start, none), Scalar::I64, to)
 }
 
 impl Ordered<'_> {

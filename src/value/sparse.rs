@@ -162,6 +162,7 @@ fn add(data: &mut Data, lit: Lit) {
 pub fn of_parts(format: Format, parts: &[Value]) -> Result<Coo, Error> {
     let integers = |k: usize| match parts.get(k) {
         Some(Value::Array(Array { shape, data: Data::I64(v) })) if shape.len() == 1 => Ok(v.clone()),
+        Some(Value::Array(Array { shape, data: Data::I32(v) })) if shape.len() == 1 => Ok(v.iter().copied().map(i64::from).collect()),
         _ => Err(Error::new(format!("`{}` is no list of whole numbers", format.fields()[k]))),
     };
     let shape = match integers(0)?.as_slice() {

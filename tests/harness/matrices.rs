@@ -4,7 +4,7 @@ use super::stages::tolerance;
 use super::with_sizes;
 use iverson::check::{self, DerivativeKind, Format, Storage};
 use iverson::interpret;
-use iverson::ir::{FunctionId, Program};
+use iverson::ir::{FunctionId, Program, Scalar};
 use iverson::pipeline;
 use iverson::value::sparse::{self, Coo};
 use iverson::value::{Array, Value};
@@ -32,7 +32,9 @@ pub fn check_sparse(program: &Program, id: FunctionId, args: &[Value]) -> Result
     for kind in [DerivativeKind::JacFwd, DerivativeKind::JacRev] {
         for (format, stack) in [(Format::Coo, false), (Format::Csr, true)] {
             let what = || format!("{} in {}{}", kind.name(), format.name(), if stack { ", stacked" } else { "" });
-            let (program, sparse) = derived(program, id, kind, Storage { format, stack, triangle: None })?;
+            // Half of them with narrow indices.
+            let index = if stack { Scalar::I32 } else { Scalar::I64 };
+            let (program, sparse) = derived(program, id, kind, Storage { format, stack, triangle: None, index })?;
             let args = with_sizes(&program, sparse, args.to_vec()).map_err(|e| format!("{}: the sizes fail: {e}", what()))?;
             let value = interpret_prepared(&program, sparse, &args).map_err(|e| format!("{}: {e}", what()))?;
             let mut found = vec![];

@@ -144,7 +144,10 @@ pub fn conjunction(parts: Vec<Exp>) -> Option<Exp> {
 pub fn never_fails(cx: &Context, p: &Exp) -> bool {
     match p {
         Exp::Var(_) | Exp::Lit(_) => true,
-        Exp::Op(op, args, _) => !may_fail(cx.vars, &cx.facts, *op, args) && args.iter().all(|a| never_fails(cx, a)),
+        Exp::Op(op, args, site) => {
+            let fits = *op == Op::ToI32 && site.passed;
+            (fits || !may_fail(cx.vars, &cx.facts, *op, args)) && args.iter().all(|a| never_fails(cx, a))
+        }
         Exp::If(p, a, b) => never_fails(cx, p) && never_fails(cx, a) && never_fails(cx, b),
         _ => false,
     }
