@@ -41,7 +41,7 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
 
 /// Marks on the places that are read, if only those should be computed.
 fn places(cx: &mut Context, vars: &[Var], p: Var, size: &Size, body: &Exp, rest: &Exp) -> Option<Exp> {
-    if size.as_constant().is_some() || weight(cx, body) < WORTH || has_singleton(body) {
+    if size.as_constant().is_some() || weight(cx, body) < WORTH || has_singleton(body) || sizes_mention(cx.vars, body, p) {
         return None;
     }
     let mut uses = Uses { vars, binders: vec![], keys: vec![], marks: vec![], axis: size };
@@ -54,6 +54,38 @@ fn places(cx: &mut Context, vars: &[Var], p: Var, size: &Size, body: &Exp, rest:
     }
     let marks = uses.marks.into_iter().reduce(add)?;
     Some(copy(cx.vars, &marks, &Substitution::default()))
+}
+
+/// Whether the size of something inside depends on the place.
+fn sizes_mention(vars: &Vars, exp: &Exp, p: Var) -> bool {
+    let mut found = false;
+    exp.for_each_size(&mut |s| found |= s.mentions(p));
+    let of_type = |v: &Var| match vars.ty(*v) {
+        Type::Array(shape, _) => shape.iter().any(|s| s.mentions(p)),
+        Type::Scalar(_) | Type::Tuple(_) => false,
+    };
+    found |= match exp {
+        Exp::Let(bound, _, _) => bound.iter().any(of_type),
+        Exp::Loop(l) => l.state.iter().any(of_type),
+        Exp::History(h) => h.state.iter().any(of_type),
+        Exp::Var(_)
+        | Exp::Lit(_)
+        | Exp::Op(..)
+        | Exp::Partial(..)
+        | Exp::Index(..)
+        | Exp::Singleton(..)
+        | Exp::For(..)
+        | Exp::Sum(..)
+        | Exp::Reduce(..)
+        | Exp::Update(..)
+        | Exp::Guard(..)
+        | Exp::If(..)
+        | Exp::Tuple(_)
+        | Exp::Array(_)
+        | Exp::Call(..) => false,
+    };
+    exp.for_each_child(&mut |e| found = found || sizes_mention(vars, e, p));
+    found
 }
 
 enum Binder {
@@ -145,8 +177,14 @@ impl Uses<'_> {
         for binder in self.binders.iter().rev() {
             match binder {
                 Binder::Loop(range) if needed.contains(&range.index) => {
+                    let bounds = self::conditions(cx, &range.lo).zip(self::conditions(cx, &range.hi));
+                    let Some((lo, hi)) = bounds else { return false };
+                    if weight(cx, &range.lo) + weight(cx, &range.hi) > LIGHT {
+                        return false;
+                    }
                     needed.extend(range.lo.free_vars().into_iter().chain(range.hi.free_vars()));
                     mark = Exp::Sum(Box::new(range.clone()), Box::new(mark));
+                    mark = lo.into_iter().chain(hi).rev().fold(mark, |e, p| guard(p, e));
                 }
                 Binder::Let(vars, value) if vars.iter().any(|v| needed.contains(v)) => {
                     if weight(cx, value) > LIGHT {
@@ -220,7 +258,7 @@ fn compute_used(cx: &mut Context, vars: Vec<Var>, p: Var, size: Size, body: Exp,
     let one = singleton(vec![(read(place, Exp::Var(j)), few.clone())], Exp::Var(j), Site::default());
     out.push((vec![used], sum(j, i64(0), size_exp(&size), guard(is_marked(j), one))));
     let q = cx.vars.fresh_like(p, Type::I64);
-    let body = keep_certain(body, p);
+    let body = Certain { cx, p, size: &size, binders: vec![] }.keep(body);
     let body = substitute(cx.vars, body, &Substitution::from_iter([(p, index(used, vec![Exp::Var(q)], Site::default().certain()))]));
     let arrays: Vec<Var> = vars
         .iter()
@@ -233,11 +271,44 @@ fn compute_used(cx: &mut Context, vars: Vec<Var>, p: Var, size: Size, body: Exp,
     lets(out, read_used(rest, &vars, &arrays, place))
 }
 
-/// Reads at `p`, which were known to be in range and will not show it any more.
-fn keep_certain(exp: Exp, p: Var) -> Exp {
-    match exp.map_children(&mut |e| keep_certain(e, p)) {
-        Exp::Index(array, keys, site) if keys.iter().any(|k| k.mentions(p)) => Exp::Index(array, keys, site.certain()),
-        exp => exp,
+/// Reads at `p` that are in range for any place of the array, and for any index that they mention, whatever else is known
+/// where they stand: with another number in the place of `p` they will not show it any more.
+struct Certain<'a, 'c> {
+    cx: &'a Context<'c>,
+    p: Var,
+    size: &'a Size,
+    binders: Vec<Range>,
+}
+
+impl Certain<'_, '_> {
+    fn keep(&mut self, exp: Exp) -> Exp {
+        let depth = self.binders.len();
+        match &exp {
+            Exp::For(i, size, _) => self.binders.push(Range { index: *i, lo: i64(0), hi: size_exp(size) }),
+            Exp::Sum(range, _) | Exp::Reduce(_, range, _, _) => self.binders.push((**range).clone()),
+            _ => {}
+        }
+        let exp = exp.map_children(&mut |e| self.keep(e));
+        self.binders.truncate(depth);
+        match exp {
+            Exp::Index(array, keys, site) if keys.iter().any(|k| k.mentions(self.p)) && self.is_certain(&array, &keys) => {
+                Exp::Index(array, keys, site.certain())
+            }
+            exp => exp,
+        }
+    }
+
+    fn is_certain(&self, array: &Exp, keys: &[Exp]) -> bool {
+        let Exp::Var(a) = array else { return false };
+        let mut facts = self.cx.facts.clone();
+        facts.enter_for(self.p, self.size);
+        for range in &self.binders {
+            // A read does not leave the loops whose indices it mentions.
+            if keys.iter().any(|k| k.mentions(range.index)) {
+                facts.enter_range(range);
+            }
+        }
+        keys.iter().zip(self.cx.vars.ty(*a).shape()).all(|(k, s)| facts.in_range(k, s))
     }
 }
 

@@ -18,7 +18,7 @@
 //! the columns had better run at once, each with arrays of its own.
 
 use super::hoist::hoist;
-use super::simplify::lets::project;
+use super::simplify::lets::{has_loop, project};
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
@@ -46,7 +46,10 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     }
     let ty = type_of_exp(cx.vars, &body);
     // Tuples in tuples, and variables for whole tuples, are taken apart first.
-    if part_types(&ty).iter().any(|part| matches!(part, Type::Tuple(_))) || has_tuples(cx.vars, &body) {
+    if part_types(&ty).iter().any(|part| matches!(part, Type::Tuple(_)))
+        || has_tuples(cx.vars, &body)
+        || is_unfit(cx.vars, &body, &[c].into_iter().collect(), false)
+    {
         return Err(Exp::For(c, size, body));
     }
     let varying = vec![true; part_types(&ty).len()];
@@ -248,6 +251,46 @@ fn has_tuples(vars: &Vars, exp: &Exp) -> bool {
     found
 }
 
+/// Whether columns have arrays of different sizes, or change places of their own in loops: these would be copied as a whole in
+/// every step.
+fn is_unfit(vars: &Vars, exp: &Exp, varied: &FxHashSet<Var>, in_loop: bool) -> bool {
+    let mut sized = false;
+    exp.for_each_size(&mut |s| sized |= varied.iter().any(|v| s.mentions(*v)));
+    if sized {
+        return true;
+    }
+    let is_array = |e: &Exp| matches!(type_of_exp(vars, e), Type::Array(..));
+    let own = match exp {
+        Exp::Let(bound, value, body) => {
+            let mut inner = varied.clone();
+            note(bound, value, &mut inner);
+            return is_unfit(vars, value, varied, in_loop) || is_unfit(vars, body, &inner, in_loop);
+        }
+        Exp::Loop(_) | Exp::History(_) => {
+            let step = Step::of(exp).expect("a loop");
+            let within = step.within(&step.varied_states(varied), varied);
+            return is_unfit(vars, step.init, varied, in_loop) || is_unfit(vars, step.body, &within, true);
+        }
+        Exp::Sum(_, body) => return is_unfit(vars, body, varied, true),
+        Exp::Update(_, keys, _, _) => in_loop && keys.iter().any(|k| varies(k, varied)),
+        Exp::Singleton(places, _, _) => in_loop && places.iter().any(|(k, _)| varies(k, varied)),
+        Exp::If(p, a, _) | Exp::Guard(p, a) => in_loop && varies(p, varied) && is_array(a),
+        Exp::Var(_)
+        | Exp::Lit(_)
+        | Exp::Op(..)
+        | Exp::Partial(..)
+        | Exp::Index(..)
+        | Exp::For(..)
+        | Exp::Reduce(..)
+        | Exp::Tuple(_)
+        | Exp::Array(_)
+        | Exp::Call(..) => false,
+    };
+    let mut found = own;
+    exp.for_each_child(&mut |e| found = found || is_unfit(vars, e, varied, in_loop));
+    found
+}
+
 fn part_types(ty: &Type) -> Vec<Type> {
     match ty {
         Type::Tuple(parts) => parts.iter().cloned().collect(),
@@ -317,6 +360,18 @@ impl Columns<'_, '_> {
                 Some(parts) => parts,
                 None => self.leaf(exp, varying),
             },
+            Exp::Op(Op::Add, args, site) if count == 1 && self.has_arrays(&args[0]) => {
+                let all = vec![true; args.len()];
+                match self.each(args, &all, Exp::Tuple) {
+                    Exp::Tuple(args) => Exp::Op(Op::Add, args, site),
+                    _ => unreachable!("two parts"),
+                }
+            }
+            Exp::Singleton(places, value, site) if places.iter().all(|(k, _)| same(self, k)) => {
+                self.flush();
+                let value = self.of(*value, &[true]);
+                singleton(places, value, site)
+            }
             Exp::Var(v) if self.arrays.contains_key(&v) => Exp::Var(self.arrays[&v]),
             Exp::Index(array, keys, site) if self.is_row(&array, &keys) => {
                 let Exp::Var(v) = *array else { unreachable!("a row") };
@@ -448,6 +503,10 @@ impl Columns<'_, '_> {
     /// A value that is computed column by column, in each with what is pending.
     fn leaf(&mut self, exp: Exp, varying: &[bool]) -> Exp {
         let ty = type_of_exp(self.cx.vars, &exp);
+        // What runs loops is not run again for each leaf.
+        if self.pending.iter().any(|(_, e)| has_loop(e)) {
+            self.flush();
+        }
         let types = part_types(&ty);
         let scalars = types.iter().all(|ty| matches!(ty, Type::Scalar(_)));
         let body = lets(self.pending.clone(), exp);
@@ -523,17 +582,40 @@ impl Columns<'_, '_> {
     /// A loop with states of both kinds. Nothing is pending before it.
     fn step(&mut self, exp: Exp, varying: &[bool]) -> Exp {
         let step = Step::of(&exp).expect("a loop");
-        let mut states = step.varied_states(&self.varied);
-        states.iter_mut().zip(varying).for_each(|(s, v)| *s |= *v);
+        let states = step.varied_states(&self.varied);
         let state = step.state.to_vec();
         let init = self.scoped(step.init.clone(), &states);
         let arrays: Vec<Var> = state.iter().zip(&states).map(|(s, varies)| if *varies { self.array_for(*s) } else { *s }).collect();
         self.varied.extend(state.iter().zip(&states).filter(|(_, v)| **v).map(|(s, _)| *s));
         let body = self.scoped(step.body.clone(), &states);
-        match exp {
+        let whole = match exp {
             Exp::Loop(l) => Exp::Loop(Box::new(Iteration { state: arrays, init, body, ..*l })),
             Exp::History(h) => Exp::History(Box::new(History { state: arrays, init, body, ..*h })),
             _ => unreachable!("a loop"),
+        };
+        if states == varying {
+            return whole;
         }
+        // What is the same for all columns, and is wanted for each, is repeated at the end.
+        let types = part_types(&type_of_exp(self.cx.vars, &whole));
+        let names: Vec<Var> = types.iter().map(|ty| self.cx.vars.fresh("t", ty.clone())).collect();
+        self.out.push((names.clone(), whole));
+        let mut parts = vec![];
+        for (k, name) in names.into_iter().enumerate() {
+            parts.push(if varying[k] && !states[k] { self.repeated(name) } else { Exp::Var(name) });
+        }
+        tuple(parts)
+    }
+
+    /// A value that is the same for all columns, for each of them.
+    fn repeated(&mut self, v: Var) -> Exp {
+        let axes: Vec<(Var, Size)> =
+            self.cx.vars.ty(v).shape().to_vec().into_iter().map(|s| (self.cx.vars.fresh("i", Type::I64), s)).collect();
+        let c = self.cx.vars.fresh_like(self.c, Type::I64);
+        let element = match axes.is_empty() {
+            true => Exp::Var(v),
+            false => index(v, axes.iter().map(|(i, _)| Exp::Var(*i)).collect(), Site::default()),
+        };
+        axes.into_iter().rev().fold(for_(c, self.size.clone(), element), |e, (i, s)| for_(i, s, e))
     }
 }

@@ -13,7 +13,7 @@
 //! What is stored for it is no larger than an array that is read, and little beside the product. It runs last: as it would
 //! save nothing where products were sums like others, other passes would put all in place again.
 
-use super::simplify::arrays::factors;
+use super::simplify::arrays::{factors, total};
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
@@ -130,7 +130,7 @@ fn outer_product(cx: &mut Context, (k, n): (Var, &Size), range: &Range, body: &E
     let bound: Vec<Var> = around.iter().flat_map(|a| if let Around::Let(vars, _) = a { vars.clone() } else { vec![] }).collect();
     let mut found = vec![];
     for part in &parts {
-        found.push(outer_part(cx, i, k, part, &bound)?);
+        found.push(outer_part(cx, range, k, part, &bound)?);
     }
     let reads_both = |e: &Exp| reads_at(e, i, k);
     let has_matrix = found.iter().any(|f| matches!(f, Part::Matrix { .. }));
@@ -211,7 +211,8 @@ impl Part {
     }
 }
 
-fn outer_part(cx: &Context, i: Var, k: Var, part: &Exp, bound: &[Var]) -> Option<Part> {
+fn outer_part(cx: &Context, range: &Range, k: Var, part: &Exp, bound: &[Var]) -> Option<Part> {
+    let i = range.index;
     if matches!(type_of_exp(cx.vars, part), Type::Scalar(_)) {
         return Some(Part::Scalar(part.clone()));
     }
@@ -228,6 +229,11 @@ fn outer_part(cx: &Context, i: Var, k: Var, part: &Exp, bound: &[Var]) -> Option
         return None;
     }
     let column = columns.into_iter().reduce(mul)?;
+    // It is read where brackets do not guard it any more.
+    let rows_of = exp_size(&range.hi)?;
+    if !total(cx, &for_(i, rows_of, for_(*j, size.clone(), row.clone()))) {
+        return None;
+    }
     Some(Part::Matrix { index: *j, size: size.clone(), row: row.clone(), column })
 }
 

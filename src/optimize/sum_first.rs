@@ -11,6 +11,7 @@
 //! index says where the result is added, `sum c. {c -> …}`, there is a `y` for each place.
 //! It is done where the function reads elements of `y` again and again: else nothing is saved.
 
+use super::simplify::arrays::total;
 use super::store_or_recompute::is_read_again;
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
@@ -71,7 +72,12 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
             _ => unreachable!("keys are indices of sums"),
         });
         let whole = axes.fold(result, |e, (c, size)| for_(c, size, e));
-        results.push(copy(cx.vars, &whole, &Substitution::default()));
+        let whole = copy(cx.vars, &whole, &Substitution::default());
+        // Where nothing is summed, nothing is multiplied either.
+        if !total(cx, &whole) {
+            return Err(exp);
+        }
+        results.push(guard(op2(Op::Lt, nest.outer.lo.clone(), nest.outer.hi.clone()), whole));
     }
     debug_assert!(sites.len() == nest.sums.len());
     let inner = lets(nest.statements, tuple(parts));

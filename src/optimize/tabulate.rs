@@ -10,7 +10,7 @@
 //!
 //! `hoist` moves what depends on nothing in the loop; here it depends on the loops inside, so that it is computed for all their
 //! indices. A table is made of what costs more than to store and read it, cannot fail, and takes no more memory than
-//! an array that it reads, or than one axis times a constant: no program begins to need the square of its memory.
+//! an array that it reads: no program begins to need the square of its memory.
 
 use super::Context;
 use super::simplify::arrays::{has_singleton, total};
@@ -45,7 +45,10 @@ fn of_loop(cx: &mut Context, exp: Exp) -> Exp {
     let again = |n: &Size| n.as_constant().is_none_or(|n| n > 1);
     let (changing, body) = match &exp {
         Exp::For(i, size, body) if again(size) => (vec![*i], &**body),
-        Exp::Sum(range, body) | Exp::Reduce(_, range, body, _) => (vec![range.index], &**body),
+        // One that data bound may well not run.
+        Exp::Sum(range, body) | Exp::Reduce(_, range, body, _) if exp_size(&range.lo).is_some() && exp_size(&range.hi).is_some() => {
+            (vec![range.index], &**body)
+        }
         Exp::History(h) if again(&h.size) => (h.state.iter().copied().chain([h.index]).collect(), &h.body),
         Exp::Loop(l) => {
             let index = match &l.trip {
@@ -183,7 +186,13 @@ impl Tables<'_, '_> {
         let ty = type_of_exp(self.cx.vars, exp);
         // Rows of different lengths are no array.
         let ragged = ty.shape().iter().any(|s| self.is_local(s) || self.inner.iter().any(|(i, _)| s.mentions(*i)));
-        if axes.is_empty() || ragged || matches!(ty, Type::Tuple(_)) || !worth() || !is_small(&axes, exp, &slice) || has_singleton(exp) {
+        if axes.is_empty()
+            || ragged
+            || matches!(ty, Type::Tuple(_))
+            || !worth()
+            || !is_small(self.cx, &axes, &ty, exp, &slice)
+            || has_singleton(exp)
+        {
             return None;
         }
         let value = lets(slice, exp.clone());
@@ -204,18 +213,23 @@ fn whole(range: &Range) -> Option<Size> {
     if range.lo == i64(0) { exp_size(&range.hi) } else { None }
 }
 
-/// Whether a table has at most one axis of unknown size, or none that an array it reads does not have.
-fn is_small(axes: &[(Var, Size)], exp: &Exp, slice: &[(Vec<Var>, Exp)]) -> bool {
-    let long: Vec<Var> = axes.iter().filter(|(_, s)| s.as_constant().is_none()).map(|(i, _)| *i).collect();
-    fn reads(exp: &Exp, long: &[Var]) -> bool {
-        let mut found = match exp {
-            Exp::Index(_, keys, _) => long.iter().all(|i| keys.iter().any(|k| k.mentions(*i))),
-            _ => false,
-        };
-        exp.for_each_child(&mut |e| found = found || reads(e, long));
+/// Whether an array that is read has all axes of unknown size that the table has: so it takes no more memory than what is there.
+fn is_small(cx: &Context, axes: &[(Var, Size)], ty: &Type, exp: &Exp, slice: &[(Vec<Var>, Exp)]) -> bool {
+    let unknown = |s: &Size| s.as_constant().is_none();
+    let long: Vec<Var> = axes.iter().filter(|(_, s)| unknown(s)).map(|(i, _)| *i).collect();
+    let count = long.len() + ty.shape().iter().filter(|s| unknown(s)).count();
+    let reads = |array: &Exp, keys: &[Exp]| match array {
+        Exp::Var(a) => {
+            long.iter().all(|i| keys.contains(&Exp::Var(*i))) && cx.vars.ty(*a).shape().iter().filter(|s| unknown(s)).count() >= count
+        }
+        _ => false,
+    };
+    fn any_read(exp: &Exp, test: &dyn Fn(&Exp, &[Exp]) -> bool) -> bool {
+        let mut found = matches!(exp, Exp::Index(array, keys, _) if test(array, keys));
+        exp.for_each_child(&mut |e| found = found || any_read(e, test));
         found
     }
-    long.len() <= 1 || reads(exp, &long) || slice.iter().any(|(_, e)| reads(e, &long))
+    count == 0 || any_read(exp, &reads) || slice.iter().any(|(_, e)| any_read(e, &reads))
 }
 
 pub fn weight(cx: &Context, exp: &Exp) -> u64 {
