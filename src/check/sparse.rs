@@ -20,6 +20,7 @@
 use super::derive::{DerivativeKind, Deriving, Header, leaf_scalars, leaves, sorted};
 use crate::diagnostic::Diagnostic;
 use crate::ir::build::{lets, size_exp, tuple, tuple_type, type_of};
+use crate::ir::facts::Facts;
 use crate::ir::{Body, Entries, EntriesPart, Exp, FunctionId, Hidden, Mode, Scalar, Site, Size, Triangle, Type, Var};
 use crate::library;
 use crate::types::Parts;
@@ -117,9 +118,11 @@ impl Deriving<'_> {
     fn matrices(&self, of: FunctionId, header: &Header, wrt: &[usize], stack: bool) -> Vec<Matrix> {
         let result = header.rename(&self.result_tangent(of));
         let params: Vec<Type> = self.tangent_types(of, wrt).iter().map(|t| header.rename(t)).collect();
-        let columns: Vec<(Size, Scalar)> =
-            params.iter().flat_map(|p| leaves(p).into_iter().map(|s| places(&s)).zip(leaf_scalars(p))).collect();
-        let rows: Vec<Size> = leaves(&result).iter().map(|s| places(s)).collect();
+        let mut facts = Facts::default();
+        header.sizes.iter().for_each(|n| facts.assume_nonneg(Size::var(*n)));
+        let number = |s: Vec<Size>| places(&s, &facts);
+        let columns: Vec<(Size, Scalar)> = params.iter().flat_map(|p| leaves(p).into_iter().map(number).zip(leaf_scalars(p))).collect();
+        let rows: Vec<Size> = leaves(&result).into_iter().map(number).collect();
         if stack {
             let total = |sizes: &mut dyn Iterator<Item = &Size>| sizes.fold(Size::default(), |n, s| n.add(s));
             let scalar = if columns.iter().all(|(_, s)| *s == Scalar::F32) { Scalar::F32 } else { Scalar::F64 };
@@ -411,10 +414,7 @@ fn rows_type(matrix: &Matrix, stored: Var, index: Scalar) -> Type {
 }
 
 /// How many places an array of a shape has; an axis has none where its size is negative.
-fn places(shape: &[Size]) -> Size {
-    let natural = |s: &Size| {
-        let known = s.as_constant().is_some_and(|c| c >= 0) || s.as_var().is_some();
-        if known { s.clone() } else { s.maximum(&Size::constant(0)) }
-    };
+fn places(shape: &[Size], facts: &Facts) -> Size {
+    let natural = |s: &Size| if facts.prove_nonneg(s) { s.clone() } else { s.maximum(&Size::constant(0)) };
     shape.iter().fold(Size::constant(1), |n, s| n.mul(&natural(s)))
 }

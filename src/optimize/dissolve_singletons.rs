@@ -11,7 +11,7 @@
 //! Keys that are data stay: such a sum adds into its destination. A key that is not known to be in range stays as
 //! well, for its error. `let`s and guards around the singleton go along with it.
 
-use super::simplify::arrays::linear;
+use super::simplify::arrays::{linear, total_with};
 use super::simplify::guards::{conjunction, conjuncts};
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::differentiate::scope::costs_nothing;
@@ -141,8 +141,17 @@ fn rule(cx: &mut Context, exp: Exp, carried: &FxHashSet<Var>) -> Rewrite {
     cx.facts.reset(mark);
     let some = op2(Op::Lt, range.lo.clone(), range.hi.clone());
     let runs = cx.facts.decide(cx.vars, &some) == Some(true);
-    // Keys that were checked where they were read are known to be in range where the sum has a term.
-    let under = |places: &[(Exp, Size)], e: Exp| if runs || scope.all_known(places) { e } else { guard(some.clone(), e) };
+    // Keys that were checked where they were read are known to be in range where the sum has a term, and only there is it
+    // certain that they can be computed.
+    let fails = match &core {
+        Exp::Singleton(places, ..) => !places.iter().all(|(k, _)| scope.total(cx.vars, k)),
+        Exp::Tuple(parts) => {
+            !parts.iter().all(|e| matches!(e, Exp::Singleton(places, ..) if places.iter().all(|(k, _)| scope.total(cx.vars, k))))
+        }
+        _ => false,
+    };
+    let known = |places: &[(Exp, Size)]| scope.all_known(places) && (places.is_empty() || !fails);
+    let under = |places: &[(Exp, Size)], e: Exp| if runs || known(places) { e } else { guard(some.clone(), e) };
     match way {
         Some(Way::Generate(position)) => {
             let Exp::Singleton(mut places, value, site) = core else { unreachable!("chosen for singletons") };
@@ -228,8 +237,13 @@ impl Scope<'_> {
         !self.carried || steps.is_some_and(|steps| axis.axis().sub(&steps).as_constant().is_some())
     }
     /// What is taken out of the sum must be in range there too, where the sum may be empty or its guards false.
-    fn comes_out(&self, key: &Exp, size: &Size, site: Site) -> bool {
-        self.fixed(key, size) && (self.facts.in_range(key, size) || (site.passed && !self.guarded))
+    fn comes_out(&self, vars: &Vars, key: &Exp, size: &Size, site: Site) -> bool {
+        let in_range = self.facts.in_range(key, size) || (site.passed && !self.guarded);
+        self.fixed(key, size) && in_range && (!self.guarded || self.total(vars, key))
+    }
+    /// Whether a key that comes out can be computed whatever was checked.
+    fn total(&self, vars: &Vars, key: &Exp) -> bool {
+        key.mentions(self.range.index) || key.mentions_any(self.bound) || total_with(vars, self.facts, key)
     }
     /// Whether the keys that come out are in range whatever was checked.
     fn all_known(&self, places: &[(Exp, Size)]) -> bool {
@@ -241,7 +255,7 @@ fn choose(cx: &Context, scope: &Scope, core: &Exp) -> Option<Way> {
     let i = scope.range.index;
     match core {
         Exp::Singleton(places, _, site) => {
-            if places.iter().all(|(k, s)| scope.comes_out(k, s, *site)) {
+            if places.iter().all(|(k, s)| scope.comes_out(cx.vars, k, s, *site)) {
                 return Some(Way::Pull);
             }
             for (position, (key, size)) in places.iter().enumerate() {
@@ -251,7 +265,7 @@ fn choose(cx: &Context, scope: &Scope, core: &Exp) -> Option<Way> {
                 if solvable(key, i, scope.bound) && scope.fixed_size(size) && (site.passed || cx.facts.in_range(key, size)) {
                     return Some(Way::Generate(position));
                 }
-                if !scope.comes_out(key, size, *site) {
+                if !scope.comes_out(cx.vars, key, size, *site) {
                     return None;
                 }
             }
@@ -265,7 +279,7 @@ fn choose(cx: &Context, scope: &Scope, core: &Exp) -> Option<Way> {
                 let Exp::Singleton(places, _, site) = part else { return None };
                 let position = places.iter().position(|(key, _)| *key == Exp::Var(i))?;
                 let (key, size) = &places[position];
-                let before_comes_out = places[..position].iter().all(|(k, s)| scope.comes_out(k, s, *site));
+                let before_comes_out = places[..position].iter().all(|(k, s)| scope.comes_out(cx.vars, k, s, *site));
                 if !before_comes_out || !cx.facts.in_range(key, size) || !scope.fixed_size(size) || !scope.may_fill(size) {
                     return None;
                 }

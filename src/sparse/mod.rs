@@ -95,7 +95,14 @@ pub fn define(program: &mut Program, id: FunctionId, mode: Mode) -> Structure {
             }
         }
     }
-    program.functions[id.0 as usize].body = Body::Exp(tuple(parts));
+    // What was computed beside derivatives that are zero here stands in `let`s that nothing uses, and speaks of the seeds.
+    let mut body = tuple(parts);
+    let given = |v: &Var| function.params.contains(v) || function.sizes.contains(v);
+    if !body.free_vars().iter().all(given) {
+        let mut cx = Context { vars, facts, changed: false, settled: Settled::default() };
+        body = simplify(&mut cx, body);
+    }
+    program.functions[id.0 as usize].body = Body::Exp(body);
     let mut all = matrices.iter().flat_map(|m| &m.streams);
     Structure { streams: matrices.iter().map(|m| m.streams.len()).sum(), local: all.all(|s| s.nest.local), counted }
 }

@@ -335,7 +335,9 @@ impl Nest {
         };
         match frame {
             Frame::Loop(range) => {
+                // It stands inside of the loops that it counts, so its indices are others.
                 let inner = self.count_from(at + 1);
+                let inner = copy(vars, &inner, &Substitution::default());
                 let offset = sub(Exp::Var(range.index), range.lo.clone());
                 if !inner.mentions(range.index) {
                     let place = add(first, mul(offset, inner));

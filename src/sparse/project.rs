@@ -3,6 +3,8 @@
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
+use crate::optimize::simplify::lets;
+use rustc_hash::FxHashSet;
 
 /// The part at a path of a tuple that is written out.
 pub fn defined_part<'e>(e: &'e Exp, path: &[usize]) -> Option<&'e Exp> {
@@ -13,11 +15,50 @@ pub fn defined_part<'e>(e: &'e Exp, path: &[usize]) -> Option<&'e Exp> {
     }
 }
 
-/// The part of an expression at a path, with bound variables of its own. What the part does not need is left in `let`s
-/// that nothing uses. `None` for parts of variables.
+/// The part of an expression at a path, with bound variables of its own, without what the part does not need. `None` for
+/// parts of variables.
 pub fn project(vars: &mut Vars, e: &Exp, path: &[usize]) -> Option<Exp> {
     let own = copy(vars, e, &Substitution::default());
-    part(vars, own, path)
+    part(vars, own, path).map(live)
+}
+
+/// The loop that computes one part of its state and what that needs; `None` where the parts cannot be told apart.
+pub fn alone(e: &Exp, part: usize) -> Option<Exp> {
+    let (e, _) = lets::project(e, &[part])?;
+    Some(live(e))
+}
+
+/// An expression without what nothing uses.
+pub fn live(e: Exp) -> Exp {
+    needed(e, &mut FxHashSet::default())
+}
+
+/// An expression without the `let`s, and the parts of them, that nothing uses: beside a derivative that is zero, what leads to
+/// it must not stay. Adds what the expression uses to `used`.
+fn needed(e: Exp, used: &mut FxHashSet<Var>) -> Exp {
+    e.for_each_size(&mut |s| {
+        s.for_each_variable(&mut |v| {
+            used.insert(v);
+        })
+    });
+    match e {
+        Exp::Let(vars, value, body) => {
+            let body = needed(*body, used);
+            let keep: Vec<usize> = (0..vars.len()).filter(|k| used.contains(&vars[*k])).collect();
+            if keep.is_empty() {
+                return body;
+            }
+            match lets::project(&value, &keep).filter(|_| keep.len() < vars.len()) {
+                Some((value, kept)) => let_(kept.into_iter().map(|k| vars[k]).collect(), needed(value, used), body),
+                None => let_(vars, needed(*value, used), body),
+            }
+        }
+        Exp::Var(v) => {
+            used.insert(v);
+            e
+        }
+        e => e.map_children(&mut |c| needed(c, used)),
+    }
 }
 
 fn part(vars: &mut Vars, e: Exp, path: &[usize]) -> Option<Exp> {
@@ -48,7 +89,7 @@ fn part(vars: &mut Vars, e: Exp, path: &[usize]) -> Option<Exp> {
 /// Several parts of an expression that gives a tuple, as a tuple.
 pub fn select(vars: &mut Vars, e: &Exp, parts: &[usize]) -> Option<Exp> {
     let own = copy(vars, e, &Substitution::default());
-    several(vars, own, parts)
+    several(vars, own, parts).map(live)
 }
 
 fn several(vars: &mut Vars, e: Exp, wanted: &[usize]) -> Option<Exp> {

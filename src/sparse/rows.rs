@@ -14,6 +14,7 @@
 //! the other begins. For all other matrices there is `_csr_places` of the library.
 
 use super::nest::{Nest, Part};
+use super::project::live;
 use super::streams::Frame;
 use super::{Matrix, Placed, natural, places, tidy, unflattened};
 use crate::ir::build::*;
@@ -177,15 +178,15 @@ impl Ordered<'_> {
     fn column(&self, vars: &mut Vars, indices: &[Var], place: &dyn Fn(&Size) -> Exp) -> Exp {
         let inner: Vec<Exp> = self.inner.iter().map(|(_, trip)| place(trip)).collect();
         let column = self.at(vars, indices, &inner, self.placed.column.clone(), Part::Places);
-        tidy(without_lets(vars, column))
+        tidy(without_lets(vars, live(column)))
     }
 }
 
-/// Bindings put in their place.
+/// Bindings of sizes put in their place.
 fn without_lets(vars: &mut Vars, e: Exp) -> Exp {
     match e {
         Exp::Let(names, value, body) => match names.as_slice() {
-            [v] => {
+            [v] if exp_size(&value).is_some() => {
                 let body = traverse::substitute(vars, *body, &Substitution::from_iter([(*v, *value)]));
                 without_lets(vars, body)
             }

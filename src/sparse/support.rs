@@ -12,7 +12,7 @@
 //! small. It depends on integers alone: a condition on floats is taken to hold, and a key that was computed from floats
 //! stands for its whole axis.
 
-use super::project::{defined_part, project};
+use super::project::{alone, defined_part, project};
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy, substitute};
 use crate::ir::*;
@@ -48,13 +48,24 @@ pub struct Linear<'a> {
     varying: FxHashSet<Var>,
     /// The support of each variable, in terms of variables for the indices it is read at.
     known: FxHashMap<Var, (Vec<Var>, Support)>,
+    /// Which of the variables that loops carry depend on a seed.
+    states: FxHashMap<Var, bool>,
 }
 
 impl<'a> Linear<'a> {
     pub fn new(vars: &'a mut Vars, seed: Var, zeros: Vec<Var>) -> Linear<'a> {
         let axes = vars.ty(seed).shape().to_vec();
         let varying = zeros.iter().copied().chain([seed]).collect();
-        Linear { vars, seed, axes, zeros, defined: FxHashMap::default(), varying, known: FxHashMap::default() }
+        Linear {
+            vars,
+            seed,
+            axes,
+            zeros,
+            defined: FxHashMap::default(),
+            varying,
+            known: FxHashMap::default(),
+            states: FxHashMap::default(),
+        }
     }
 
     /// `let vars = value`
@@ -92,8 +103,12 @@ impl<'a> Linear<'a> {
                 self.define(vars, value);
                 self.part_varies(body, path)
             }
-            Exp::If(_, a, b) => self.part_varies(a, path) || self.part_varies(b, path),
-            Exp::For(_, _, body) | Exp::Sum(_, body) | Exp::Guard(_, body) => self.part_varies(body, path),
+            // No condition depends on a seed, but one may stand behind parts of loops that cannot be told apart.
+            Exp::If(p, a, b) => self.varies(p) || self.part_varies(a, path) || self.part_varies(b, path),
+            Exp::Guard(p, body) => self.varies(p) || self.part_varies(body, path),
+            Exp::For(_, _, body) | Exp::Sum(_, body) => self.part_varies(body, path),
+            Exp::History(h) => self.state_varies(e, &h.state, path),
+            Exp::Loop(l) => self.state_varies(e, &l.state, path),
             Exp::Var(v) if !path.is_empty() => match self.definition(*v) {
                 Some((value, first)) => self.part_varies(&value, &[&first, path].concat()),
                 None => self.varying.contains(v),
@@ -105,12 +120,21 @@ impl<'a> Linear<'a> {
             | Exp::Index(..)
             | Exp::Singleton(..)
             | Exp::Reduce(..)
-            | Exp::History(_)
-            | Exp::Loop(_)
             | Exp::Update(..)
             | Exp::Array(_)
             | Exp::Call(..) => self.varies(e),
         }
+    }
+
+    /// The same of one part of what a loop carries: whether the loop that computes this part alone depends on the seed.
+    fn state_varies(&mut self, e: &Exp, state: &[Var], path: &[usize]) -> bool {
+        let Some(k) = path.first().filter(|_| state.len() > 1) else { return self.varies(e) };
+        if let Some(varies) = self.states.get(&state[*k]) {
+            return *varies;
+        }
+        let varies = self.varies(e) && alone(e, *k).is_none_or(|e| self.varies(&e));
+        self.states.insert(state[*k], varies);
+        varies
     }
 
     /// Whether integers alone decide the expression's value.

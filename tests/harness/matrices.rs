@@ -1,11 +1,14 @@
 //! Sparse Jacobians are the dense one.
 
-use super::stages::tolerance;
+use super::stages::{alone, tolerance};
 use super::with_sizes;
 use iverson::check::{self, DerivativeKind, Format, Storage};
 use iverson::interpret;
+use iverson::ir::print::print_program;
+use iverson::ir::verify::verify;
 use iverson::ir::{FunctionId, Program, Scalar};
 use iverson::pipeline;
+use iverson::types::Type;
 use iverson::value::sparse::{self, Coo};
 use iverson::value::{Array, Value};
 
@@ -29,7 +32,9 @@ pub fn check_sparse(program: &Program, id: FunctionId, args: &[Value]) -> Result
         return Ok(false);
     }
     let tolerance = tolerance(program, id);
+    let results = number_of_parts(&function.result);
     for kind in [DerivativeKind::JacFwd, DerivativeKind::JacRev] {
+        let mut shapes = vec![];
         for (format, stack) in [(Format::Coo, false), (Format::Csr, true)] {
             let what = || format!("{} in {}{}", kind.name(), format.name(), if stack { ", stacked" } else { "" });
             // Half of them with narrow indices.
@@ -39,18 +44,17 @@ pub fn check_sparse(program: &Program, id: FunctionId, args: &[Value]) -> Result
             let value = interpret_prepared(&program, sparse, &args).map_err(|e| format!("{}: {e}", what()))?;
             let mut found = vec![];
             matrices(&value, &mut found).map_err(|e| format!("{}: {e}", what()))?;
-            if !stack && found.len() != wanted.len() {
+            let wanted = if stack {
+                vec![stacked(&wanted, &shapes, results)]
+            } else {
+                shapes = found.iter().map(|m| m.shape).collect();
+                wanted.clone()
+            };
+            if found.len() != wanted.len() {
                 return Err(format!("{}: {} matrices, but the dense Jacobian has {}", what(), found.len(), wanted.len()));
             }
             let sums: Vec<Vec<f64>> = found.iter().map(dense_of).collect();
-            let (mut a, mut b): (Vec<f64>, Vec<f64>) = (sums.concat(), wanted.concat());
-            // All together they have another order, so that only what is there is compared.
-            if stack {
-                a.retain(|x| *x != 0.0);
-                b.retain(|x| *x != 0.0);
-                a.sort_by(f64::total_cmp);
-                b.sort_by(f64::total_cmp);
-            }
+            let (a, b): (Vec<f64>, Vec<f64>) = (sums.concat(), wanted.concat());
             // A zero of a derivative is strong: it may be zero where the dense Jacobian has the product of zero and infinity.
             let strange = b.iter().any(|x| !x.is_finite());
             let close = |x: &f64, y: &f64| tolerance.distance(*x, *y) <= 1.0 || !y.is_finite();
@@ -62,6 +66,26 @@ pub fn check_sparse(program: &Program, id: FunctionId, args: &[Value]) -> Result
     Ok(true)
 }
 
+/// How many matrices there are in a column of them: one for each part of the result that is of floats.
+fn number_of_parts(result: &Type) -> usize {
+    match result {
+        Type::Tuple(parts) => parts.iter().map(number_of_parts).sum(),
+        Type::Scalar(_) | Type::Array(..) => result.has_float() as usize,
+    }
+}
+
+/// Dense matrices, in rows of as many as there are parameters, as one.
+fn stacked(blocks: &[Vec<f64>], shapes: &[[usize; 2]], results: usize) -> Vec<f64> {
+    let across = blocks.len() / results;
+    let mut all = vec![];
+    for (blocks, shapes) in blocks.chunks(across).zip(shapes.chunks(across)) {
+        for row in 0..shapes[0][0] {
+            blocks.iter().zip(shapes).for_each(|(block, shape)| all.extend(&block[row * shape[1]..(row + 1) * shape[1]]));
+        }
+    }
+    all
+}
+
 /// The program with a sparse derivative of a function.
 pub fn derived(program: &Program, id: FunctionId, kind: DerivativeKind, storage: Storage) -> Result<(Program, FunctionId), String> {
     let mut program = program.clone();
@@ -69,8 +93,18 @@ pub fn derived(program: &Program, id: FunctionId, kind: DerivativeKind, storage:
     Ok((program, id))
 }
 
+/// The value of a call of the prepared function, which must verify after every pass.
 fn interpret_prepared(program: &Program, id: FunctionId, args: &[Value]) -> Result<Value, String> {
-    interpret::call(&pipeline::prepare(program, id, None), id, args).map(|(value, _)| value).map_err(|f| f.message)
+    let mut wrong = None;
+    let prepared = pipeline::prepare_observed(program, id, None, &mut |pass, program| {
+        if wrong.is_none() {
+            let verified = verify(&alone(program, id).0);
+            wrong = verified.err().map(|e| format!("after {pass}, the program does not verify: {e}\n{}", print_program(program)));
+        }
+    });
+    // Not an error of the call, which may well fail.
+    assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
+    interpret::call(&prepared, id, args).map(|(value, _)| value).map_err(|f| f.message)
 }
 
 fn numbers(value: &Value, out: &mut Vec<Vec<f64>>) {

@@ -159,7 +159,7 @@ pub enum Target {
 }
 
 /// The function by itself, if it calls no other.
-fn alone(program: &Program, id: FunctionId) -> (Program, FunctionId) {
+pub fn alone(program: &Program, id: FunctionId) -> (Program, FunctionId) {
     fn calls(exp: &Exp) -> bool {
         let mut found = matches!(exp, Exp::Call(..));
         exp.for_each_child(&mut |e| found = found || calls(e));

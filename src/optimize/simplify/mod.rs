@@ -6,7 +6,7 @@
 mod algebra;
 pub mod arrays;
 pub mod guards;
-pub(super) mod lets;
+pub mod lets;
 mod sink;
 mod tuples;
 mod views;
