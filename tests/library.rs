@@ -9,7 +9,7 @@ mod reference;
 
 use harness::derivatives::Modes;
 use harness::load;
-use harness::stages::{Stages, Target};
+use harness::stages::{Stages, Target, options};
 use iverson::ir::{FunctionId, Program, Type};
 use iverson::syntax::ast::{ExpKind, TypeKind};
 use iverson::types::{Lit, Scalar};
@@ -166,7 +166,7 @@ fn single_precision(text: &str, values: &[Tree], wanted: &Value) -> Result<(), S
     let args = convert(&program, id, values)?;
     let prepared = iverson::pipeline::prepare(&program, id, None);
     let interpreted = iverson::interpret::call(&prepared, id, &args).map_err(|f| f.message)?.0;
-    let compiled = iverson::runtime::compile(&prepared, id, Default::default()).map_err(|e| e.to_string())?;
+    let compiled = iverson::runtime::compile(&prepared, id, options(&prepared, id)).map_err(|e| e.to_string())?;
     let compiled = compiled.call(&args, 1).map_err(|f| f.message)?;
     for (how, found) in [("interpreted", interpreted), ("compiled", compiled)] {
         let close = |(a, b): (&f64, &f64)| a == b || (a - b).abs() <= 1e-4 * (1.0 + a.abs());

@@ -1,6 +1,6 @@
 //! The system's C compiler: finding it, its flags, running it.
 
-use super::{Error, Options};
+use super::{Effort, Error, Options};
 use crate::unfinished;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -94,8 +94,12 @@ pub fn write(folder: &Path, text: &str) -> std::io::Result<PathBuf> {
 
 /// Never `-ffast-math`: NaN and infinities mean something, and the host's rounding is its own.
 pub fn flags(options: Options) -> Vec<&'static str> {
+    let effort = match options.effort {
+        Effort::Quick => "-O1",
+        Effort::Full => "-O3",
+    };
     let mut flags =
-        vec!["-std=gnu99", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-shared", "-fPIC", "-w"];
+        vec!["-std=gnu99", effort, "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-shared", "-fPIC", "-w"];
     flags.push(if options.strict { "-ffp-contract=off" } else { "-ffp-contract=fast" });
     if options.openmp {
         flags.push("-fopenmp");

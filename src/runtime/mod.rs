@@ -36,11 +36,30 @@ pub struct Options {
     pub lanes: InLanes,
     /// Denormal numbers are zero, as operands and as results, in all threads of a call; the caller's mode comes back after it.
     pub flush: bool,
+    pub effort: Effort,
+}
+
+/// How long the C compiler may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Effort {
+    /// For code that runs once: half the time of the compiler, or less.
+    Quick,
+    /// For code that runs often.
+    Full,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { strict: false, count: false, profile: false, openmp: true, contract: true, lanes: InLanes::Some, flush: false }
+        Options {
+            strict: false,
+            count: false,
+            profile: false,
+            openmp: true,
+            contract: true,
+            lanes: InLanes::Some,
+            flush: false,
+            effort: Effort::Full,
+        }
     }
 }
 
@@ -74,7 +93,7 @@ impl std::error::Error for Error {}
 
 /// The function as loops.
 pub fn kernel(program: &Program, id: FunctionId, options: Options) -> Kernel {
-    let Options { strict, count, profile, contract, lanes, openmp: _, flush: _ } = options;
+    let Options { strict, count, profile, contract, lanes, openmp: _, flush: _, effort: _ } = options;
     let kernel = lower::lower(program, id, lower::Options { strict, count, profile, contract, lanes });
     if let Err(wrong) = crate::loops::verify::verify(&kernel) {
         panic!("lower: {wrong}\n{}", crate::loops::print::print(&kernel));

@@ -133,9 +133,7 @@ impl Stages {
     fn compiled(&self) -> Result<&runtime::Compiled, String> {
         let compiled = self.compiled.get_or_init(|| {
             let (program, id) = self.last();
-            // In lanes there is more to compile: every fourth function has them wherever they can be.
-            let lanes = if id.0 % 4 == 0 { runtime::InLanes::All } else { runtime::InLanes::Some };
-            runtime::compile(program, id, runtime::Options { lanes, ..runtime::Options::default() }).map_err(|e| e.to_string())
+            runtime::compile(program, id, options(program, id)).map_err(|e| e.to_string())
         });
         compiled.as_ref().map_err(|e| format!("it does not compile: {e}"))
     }
@@ -149,6 +147,24 @@ impl Stages {
     fn shown(&self, stage: &Stage) -> String {
         iverson::ir::print::print_function(&stage.program, stage.id)
     }
+}
+
+/// How a function is compiled, by what is written in it. Most of a test's time would be the C compiler's if all were compiled
+/// as thoroughly as for users. Of eight functions two are, one of them with every loop in lanes that can be; one more has
+/// such lanes; the others have the C that users get, but compiled in a hurry.
+pub fn options(program: &Program, id: FunctionId) -> runtime::Options {
+    let (lanes, effort) = match share(&iverson::ir::print::print_function(program, id)) {
+        0 => (runtime::InLanes::Some, runtime::Effort::Full),
+        1 => (runtime::InLanes::All, runtime::Effort::Full),
+        2 => (runtime::InLanes::All, runtime::Effort::Quick),
+        _ => (runtime::InLanes::Some, runtime::Effort::Quick),
+    };
+    runtime::Options { lanes, effort, ..runtime::Options::default() }
+}
+
+/// One of eight, the same for the same text.
+fn share(text: &str) -> u64 {
+    text.bytes().fold(0xcbf29ce484222325u64, |h, b| (h ^ b as u64).wrapping_mul(0x100000001b3)) >> 61
 }
 
 /// Whether calls are also made of compiled code.
