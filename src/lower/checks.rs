@@ -200,7 +200,7 @@ fn substitute(e: &Expr, with: &mut dyn FnMut(Local) -> Option<Expr>) -> Expr {
 }
 
 /// A copy of a statement in which every local that it defines is new.
-fn renamed(kernel: &mut Kernel, s: &Stmt, names: &mut FxHashMap<Local, Local>) -> Stmt {
+pub(super) fn renamed(kernel: &mut Kernel, s: &Stmt, names: &mut FxHashMap<Local, Local>) -> Stmt {
     let fresh = |kernel: &mut Kernel, l: Local, names: &mut FxHashMap<Local, Local>| {
         let info = kernel.local(l).clone();
         let new = kernel.fresh_local(info.name, info.scalar);

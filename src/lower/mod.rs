@@ -31,6 +31,7 @@ mod lanes;
 mod marks;
 mod parallel;
 mod pieces;
+mod places;
 mod reduce;
 mod rows;
 mod scalar;
@@ -101,6 +102,9 @@ pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
     kernel.body = block;
     if !options.count {
         checks::lift(&mut kernel);
+        if !options.strict {
+            places::places(&mut kernel);
+        }
     }
     schedule::schedule(&mut kernel, options);
     if !options.count && !options.strict && options.lanes != InLanes::None {

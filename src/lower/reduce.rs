@@ -54,12 +54,8 @@ impl Lowering<'_> {
             l.facts.enter_range(range);
             let element = l.value(body);
             let element = l.named("element", element);
-            let (v, b) = (element.clone(), Expr::Local(best));
-            let mut beats = Expr::Op(better, vec![v.clone(), b.clone()]);
+            let beats = beats(better, &element, best, scalar);
             if scalar.is_float() {
-                let nan = Expr::Op(Op::Ne, vec![v.clone(), v]);
-                let number = Expr::Op(Op::Eq, vec![b.clone(), b]);
-                beats = Expr::Op(Op::Or, vec![beats, Expr::Op(Op::And, vec![nan, number])]);
                 l.emit(Stmt::Count(Counts { calls: 1, ..Counts::default() }));
             }
             let take = vec![Stmt::Set(Target::Local(best), element), Stmt::Set(Target::Local(at), Expr::Local(index))];
@@ -68,6 +64,18 @@ impl Lowering<'_> {
         self.emit(Stmt::Loop(Loop { index, lo, hi, order: Order::Sequential, schedule: Schedule::Plain, body: statements }));
         Expr::Local(at)
     }
+}
+
+/// Whether an element is to be taken instead of the best so far.
+pub(super) fn beats(better: Op, element: &Expr, best: Local, scalar: Scalar) -> Expr {
+    let (v, b) = (element.clone(), Expr::Local(best));
+    let beats = Expr::Op(better, vec![v.clone(), b.clone()]);
+    if !scalar.is_float() {
+        return beats;
+    }
+    let nan = Expr::Op(Op::Ne, vec![v.clone(), v]);
+    let number = Expr::Op(Op::Eq, vec![b.clone(), b]);
+    Expr::Op(Op::Or, vec![beats, Expr::Op(Op::And, vec![nan, number])])
 }
 
 fn name(kind: Reduction) -> &'static str {

@@ -45,9 +45,21 @@ impl From<Full> for Stop {
 
 type Found = Result<Value, Stop>;
 
+/// Elements of arrays outside that are literals, by their keys.
+pub type Known = FxHashMap<Var, Elements>;
+type Elements = FxHashMap<Vec<i64>, Element>;
+
+#[derive(Clone, Copy)]
+pub enum Element {
+    Lit(Lit),
+    /// As `Kind::Zero`.
+    Zero(Scalar),
+}
+
 pub struct Evaluation<'a> {
     pub graph: Graph<'a>,
     facts: &'a Facts,
+    known: &'a Known,
     values: FxHashMap<Var, Value>,
     path: Path,
     /// Keys that were checked to be below a size, and where.
@@ -60,9 +72,9 @@ pub struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    pub fn new(graph: Graph<'a>, facts: &'a Facts) -> Evaluation<'a> {
+    pub fn new(graph: Graph<'a>, facts: &'a Facts, known: &'a Known) -> Evaluation<'a> {
         let (values, checked) = (FxHashMap::default(), FxHashSet::default());
-        Evaluation { graph, facts, values, path: Path::ROOT, checked, steps: 0, running: 0, dissolved: 0 }
+        Evaluation { graph, facts, known, values, path: Path::ROOT, checked, steps: 0, running: 0, dissolved: 0 }
     }
 
     pub fn value(&mut self, e: &Exp) -> Found {
@@ -471,6 +483,11 @@ impl<'a> Evaluation<'a> {
                 if all.len() < self.graph.vars.ty(v).shape().len() {
                     return Ok(Value::View(v, Rc::new(all)));
                 }
+                match self.known_element(v, &all) {
+                    Some(Element::Lit(lit)) => return Ok(Value::Scalar(self.graph.lit(lit)?)),
+                    Some(Element::Zero(scalar)) => return Ok(Value::Scalar(self.graph.zero(scalar)?)),
+                    None => {}
+                }
                 let path = self.checks(v, &all);
                 Ok(Value::Scalar(self.graph.read(v, all, site, path)?))
             }
@@ -479,6 +496,49 @@ impl<'a> Evaluation<'a> {
                 Ok(Value::Tuple(Rc::new(parts.collect::<Result<_, _>>()?)))
             }
             Value::Scalar(_) | Value::Singleton(..) | Value::Sum(_) => Err(Stop::Unsupported),
+        }
+    }
+
+    fn known_element(&self, v: Var, keys: &[Node]) -> Option<Element> {
+        let elements = self.known.get(&v)?;
+        let keys: Option<Vec<i64>> = keys.iter().map(|k| self.graph.literal(*k).and_then(Lit::as_integer)).collect();
+        elements.get(&keys?).copied()
+    }
+
+    /// The elements of these variables that are literals.
+    pub fn literals(&self, vars: &[Var], value: &Value) -> Known {
+        let mut found = Known::default();
+        let parts = match (vars, value) {
+            ([_], value) => std::slice::from_ref(value),
+            (_, Value::Tuple(parts)) => parts.as_slice(),
+            _ => &[],
+        };
+        for (v, part) in vars.iter().zip(parts) {
+            let mut elements = Elements::default();
+            self.literal_elements(part, &mut vec![], &mut elements);
+            if !elements.is_empty() {
+                found.insert(*v, elements);
+            }
+        }
+        found
+    }
+    fn literal_elements(&self, value: &Value, keys: &mut Vec<i64>, found: &mut Elements) {
+        match value {
+            Value::Array(items) => {
+                for (k, item) in items.iter().enumerate() {
+                    keys.push(k as i64);
+                    self.literal_elements(item, keys, found);
+                    keys.pop();
+                }
+            }
+            Value::Scalar(n) if !keys.is_empty() => {
+                let element = match self.graph.kind(*n) {
+                    Kind::Zero(scalar) => Some(Element::Zero(*scalar)),
+                    _ => self.graph.literal(*n).map(Element::Lit),
+                };
+                found.extend(element.map(|element| (keys.clone(), element)));
+            }
+            Value::Scalar(_) | Value::Tuple(_) | Value::View(..) | Value::Singleton(..) | Value::Sum(_) => {}
         }
     }
 

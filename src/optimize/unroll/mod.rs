@@ -9,6 +9,8 @@
 //! constant size are scalars, and every operation is there once (`nodes.rs`); then the scalars are written as `let`s
 //! (`write.rs`). The body of a derivative with one-hot seeds becomes what one would write by hand.
 //!
+//! Elements of small arrays outside that are literals are known inside.
+//!
 //! Only bodies of loops whose length is not constant are looked at, the inner ones first. A body stays as it is where
 //! nothing is gained, or where too much would have to be written.
 
@@ -22,7 +24,7 @@ use crate::ir::build::exp_size;
 use crate::ir::facts::Facts;
 use crate::ir::traverse::map_children_with_facts;
 use crate::ir::*;
-use evaluate::Evaluation;
+use evaluate::{Evaluation, Known};
 use nodes::Graph;
 
 /// How many different scalars are looked at in a body.
@@ -35,40 +37,43 @@ const SHORT_MAP: i64 = 32;
 
 pub fn unroll(cx: &mut Context, exp: Exp) -> Exp {
     let before = std::mem::replace(&mut cx.changed, false);
-    let exp = visit(cx, exp);
+    let exp = visit(cx, exp, &mut Known::default());
     // What was computed in small loops may not depend on the large ones around them.
     let exp = if cx.changed { hoist(cx, exp) } else { exp };
     cx.changed |= before;
     exp
 }
 
-fn visit(cx: &mut Context, exp: Exp) -> Exp {
+fn visit(cx: &mut Context, exp: Exp, known: &mut Known) -> Exp {
     let mut facts = std::mem::take(&mut cx.facts);
+    if let Exp::Let(vars, value, _) = &exp {
+        note(cx, vars, value, &facts, known);
+    }
     let exp = match exp {
         Exp::For(i, size, body) if size.as_constant().is_none() => {
-            let body = inside(cx, *body, &mut facts, false, |facts| facts.enter_for(i, &size));
+            let body = inside(cx, *body, &mut facts, known, false, |facts| facts.enter_for(i, &size));
             Exp::For(i, size, Box::new(body))
         }
         Exp::Sum(range, body) if !is_constant(&range) => {
-            let body = inside(cx, *body, &mut facts, true, |facts| facts.enter_range(&range));
+            let body = inside(cx, *body, &mut facts, known, true, |facts| facts.enter_range(&range));
             Exp::Sum(range, Box::new(body))
         }
         Exp::Reduce(kind, range, body, site) if !is_constant(&range) => {
-            let body = inside(cx, *body, &mut facts, true, |facts| facts.enter_range(&range));
+            let body = inside(cx, *body, &mut facts, known, true, |facts| facts.enter_range(&range));
             Exp::Reduce(kind, range, Box::new(body), site)
         }
         Exp::Loop(mut l) if matches!(&l.trip, Trip::For(range) if !is_constant(range)) => {
             let Trip::For(range) = &l.trip else { unreachable!("seen above") };
-            l.body = inside(cx, l.body, &mut facts, false, |facts| facts.enter_range(range));
+            l.body = inside(cx, l.body, &mut facts, known, false, |facts| facts.enter_range(range));
             Exp::Loop(l)
         }
         Exp::History(mut h) if h.size.as_constant().is_none() => {
-            h.body = inside(cx, h.body, &mut facts, false, |facts| facts.enter_for(h.index, &h.size));
+            h.body = inside(cx, h.body, &mut facts, known, false, |facts| facts.enter_for(h.index, &h.size));
             Exp::History(h)
         }
         exp => map_children_with_facts(exp, &mut facts, &mut |e, facts| {
             std::mem::swap(&mut cx.facts, facts);
-            let e = visit(cx, e);
+            let e = visit(cx, e, known);
             std::mem::swap(&mut cx.facts, facts);
             e
         }),
@@ -82,12 +87,12 @@ fn is_constant(range: &Range) -> bool {
 }
 
 /// The body of a loop, with what is known in it; `adds` says that the loop only adds its values up.
-fn inside(cx: &mut Context, body: Exp, facts: &mut Facts, adds: bool, enter: impl FnOnce(&mut Facts)) -> Exp {
+fn inside(cx: &mut Context, body: Exp, facts: &mut Facts, known: &mut Known, adds: bool, enter: impl FnOnce(&mut Facts)) -> Exp {
     let mark = facts.mark();
     enter(facts);
     std::mem::swap(&mut cx.facts, facts);
-    let body = visit(cx, body);
-    let body = straight(cx, body, adds);
+    let body = visit(cx, body, known);
+    let body = straight(cx, body, known, adds);
     std::mem::swap(&mut cx.facts, facts);
     facts.reset(mark);
     body
@@ -95,12 +100,12 @@ fn inside(cx: &mut Context, body: Exp, facts: &mut Facts, adds: bool, enter: imp
 
 /// The body as straight-line scalars, if that is better. A sum of small sums reads along them as it is; written out it would
 /// read with gaps, so there only operations that go count.
-fn straight(cx: &mut Context, body: Exp, adds: bool) -> Exp {
+fn straight(cx: &mut Context, body: Exp, known: &Known, adds: bool) -> Exp {
     if !has_small_loop(&body) {
         return body;
     }
     let facts = cx.facts.clone();
-    let mut evaluation = Evaluation::new(Graph::new(cx.vars, MOST_NODES), &facts);
+    let mut evaluation = Evaluation::new(Graph::new(cx.vars, MOST_NODES), &facts, known);
     let Ok(value) = evaluation.value(&body) else { return body };
     let (asked, dissolved) = (evaluation.graph.asked, evaluation.dissolved);
     let (exp, operations) = write::write(&mut evaluation.graph, &value);
@@ -121,6 +126,22 @@ fn mapped(exp: &Exp) -> Option<i64> {
     let Exp::For(_, size, body) = exp else { return None };
     let own = if has_small_loop(body) { mapped(body)? } else { 1 };
     Some(size.as_constant()?.saturating_mul(own))
+}
+
+/// Remembers which elements of small arrays are literals: the zeros of a tangent with one-hot seeds, say. A loop further in
+/// that reads them need not compute with them.
+fn note(cx: &mut Context, vars: &[Var], value: &Exp, facts: &Facts, known: &mut Known) {
+    let small = |v: &Var| match cx.vars.ty(*v) {
+        Type::Array(shape, _) => shape.iter().all(|n| n.as_constant().is_some()),
+        Type::Scalar(_) | Type::Tuple(_) => false,
+    };
+    if !vars.iter().any(small) {
+        return;
+    }
+    let mut evaluation = Evaluation::new(Graph::new(cx.vars, MOST_NODES), facts, known);
+    let Ok(value) = evaluation.value(value) else { return };
+    let found = evaluation.literals(vars, &value);
+    known.extend(found);
 }
 
 /// Whether an expression is arithmetic on reads and on sums of such.
