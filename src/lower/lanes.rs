@@ -67,7 +67,7 @@ fn in_lanes(
     }
     let mut body = prepared(kernel, &l.body);
     let first = analyse(kernel, l.index, totals, &body)?;
-    body = rows::with_rows_packed(kernel, bounds, known, &first, l, body);
+    body = rows::with_rows_packed(kernel, bounds, known, &first, body);
     let mut found = analyse(kernel, l.index, totals, &body)?;
     let depth = found.depth(&body);
     let mut work = Work::default();

@@ -10,7 +10,6 @@ pub(super) fn with_rows_packed(
     bounds: &mut FxHashMap<Buffer, Option<Expr>>,
     known: &FxHashSet<Local>,
     analysis: &Analysis,
-    l: &Loop,
     mut body: Vec<Stmt>,
 ) -> Vec<Stmt> {
     let mut rows = Rows { analysis, known, loops: vec![], keys: FxHashMap::default(), checked: vec![], found: vec![], packed: vec![] };
@@ -50,7 +49,6 @@ pub(super) fn with_rows_packed(
         out.push(Stmt::If(all, before, vec![]));
         rows.packed.push(Row { from, key, length, runs, to });
     }
-    debug_assert_eq!(l.index, analysis.index);
     for s in &mut body {
         rows.replace(s);
     }

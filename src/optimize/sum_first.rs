@@ -42,7 +42,6 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     }
     let (mut parts, mut results) = (vec![], vec![]);
     let mut names = vec![];
-    let sites: Vec<(Var, Size)> = nest.sums.iter().filter_map(|(_, r)| Some((r.index, exp_size(&r.hi)?))).collect();
     for (part, ys) in nest.parts.iter().zip(found) {
         let Some(ys) = ys else {
             let name = cx.vars.fresh("t", type_of_exp(cx.vars, part));
@@ -79,7 +78,6 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
         }
         results.push(guard(op2(Op::Lt, nest.outer.lo.clone(), nest.outer.hi.clone()), whole));
     }
-    debug_assert!(sites.len() == nest.sums.len());
     let inner = lets(nest.statements, tuple(parts));
     let body = nest.sums.into_iter().rev().fold(inner, |e, (before, range)| lets(before, Exp::Sum(Box::new(range), Box::new(e))));
     Ok(let_(names, Exp::Sum(Box::new(nest.outer), Box::new(body)), tuple(results)))

@@ -59,7 +59,7 @@ fn of_loop(cx: &mut Context, exp: Exp) -> Exp {
         }
         _ => return exp,
     };
-    if !has_loop_of_its_own(body) {
+    if !super::simplify::lets::has_loop(body) {
         return exp;
     }
     let mut tables = Tables { cx, varied: changing.into_iter().collect(), inner: vec![], scope: vec![], out: vec![] };
@@ -80,10 +80,6 @@ fn of_loop(cx: &mut Context, exp: Exp) -> Exp {
     let out = tables.out;
     cx.changed |= !out.is_empty();
     lets(out, exp)
-}
-
-fn has_loop_of_its_own(exp: &Exp) -> bool {
-    super::simplify::lets::has_loop(exp)
 }
 
 struct Tables<'a, 'c> {
@@ -232,6 +228,7 @@ fn is_small(cx: &Context, axes: &[(Var, Size)], ty: &Type, exp: &Exp, slice: &[(
     count == 0 || any_read(exp, &reads) || slice.iter().any(|(_, e)| any_read(e, &reads))
 }
 
+/// What an expression costs, in additions and multiplications; a loop counts as running a few times.
 pub fn weight(cx: &Context, exp: &Exp) -> u64 {
     let own = match exp {
         Exp::Op(op, args, _) => {
@@ -241,13 +238,27 @@ pub fn weight(cx: &Context, exp: &Exp) -> u64 {
                 (op, Some(scalars)) => match op.cost(&scalars) {
                     CostClass::Call => CALL,
                     CostClass::Free => 0,
-                    _ => 1,
+                    CostClass::Addition | CostClass::Multiplication => 1,
                 },
                 (_, None) => 1,
             }
         }
         Exp::Partial(..) | Exp::Call(..) => CALL,
-        _ => 0,
+        Exp::Var(_)
+        | Exp::Lit(_)
+        | Exp::Index(..)
+        | Exp::Singleton(..)
+        | Exp::For(..)
+        | Exp::Sum(..)
+        | Exp::Reduce(..)
+        | Exp::History(_)
+        | Exp::Loop(_)
+        | Exp::Update(..)
+        | Exp::Guard(..)
+        | Exp::If(..)
+        | Exp::Let(..)
+        | Exp::Tuple(_)
+        | Exp::Array(_) => 0,
     };
     let mut sum = own;
     exp.for_each_child(&mut |e| sum += weight(cx, e));
