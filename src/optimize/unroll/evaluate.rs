@@ -3,6 +3,7 @@
 //! In: an expression, and what is known of its integers. Out: a value made of nodes (`nodes.rs`). Loops whose length is
 //! not known stay as they are, and read what they need from variables.
 
+use super::known::{Element, Known};
 use super::nodes::{Full, Graph, Kind, Node, Path};
 use crate::ir::build::*;
 use crate::ir::facts::Facts;
@@ -45,21 +46,10 @@ impl From<Full> for Stop {
 
 type Found = Result<Value, Stop>;
 
-/// Elements of arrays outside that are literals, by their keys.
-pub type Known = FxHashMap<Var, Elements>;
-type Elements = FxHashMap<Vec<i64>, Element>;
-
-#[derive(Clone, Copy)]
-pub enum Element {
-    Lit(Lit),
-    /// As `Kind::Zero`.
-    Zero(Scalar),
-}
-
 pub struct Evaluation<'a> {
     pub graph: Graph<'a>,
     facts: &'a Facts,
-    known: &'a Known,
+    pub(super) known: &'a Known,
     values: FxHashMap<Var, Value>,
     path: Path,
     /// Keys that were checked to be below a size, and where.
@@ -496,49 +486,6 @@ impl<'a> Evaluation<'a> {
                 Ok(Value::Tuple(Rc::new(parts.collect::<Result<_, _>>()?)))
             }
             Value::Scalar(_) | Value::Singleton(..) | Value::Sum(_) => Err(Stop::Unsupported),
-        }
-    }
-
-    fn known_element(&self, v: Var, keys: &[Node]) -> Option<Element> {
-        let elements = self.known.get(&v)?;
-        let keys: Option<Vec<i64>> = keys.iter().map(|k| self.graph.literal(*k).and_then(Lit::as_integer)).collect();
-        elements.get(&keys?).copied()
-    }
-
-    /// The elements of these variables that are literals.
-    pub fn literals(&self, vars: &[Var], value: &Value) -> Known {
-        let mut found = Known::default();
-        let parts = match (vars, value) {
-            ([_], value) => std::slice::from_ref(value),
-            (_, Value::Tuple(parts)) => parts.as_slice(),
-            _ => &[],
-        };
-        for (v, part) in vars.iter().zip(parts) {
-            let mut elements = Elements::default();
-            self.literal_elements(part, &mut vec![], &mut elements);
-            if !elements.is_empty() {
-                found.insert(*v, elements);
-            }
-        }
-        found
-    }
-    fn literal_elements(&self, value: &Value, keys: &mut Vec<i64>, found: &mut Elements) {
-        match value {
-            Value::Array(items) => {
-                for (k, item) in items.iter().enumerate() {
-                    keys.push(k as i64);
-                    self.literal_elements(item, keys, found);
-                    keys.pop();
-                }
-            }
-            Value::Scalar(n) if !keys.is_empty() => {
-                let element = match self.graph.kind(*n) {
-                    Kind::Zero(scalar) => Some(Element::Zero(*scalar)),
-                    _ => self.graph.literal(*n).map(Element::Lit),
-                };
-                found.extend(element.map(|element| (keys.clone(), element)));
-            }
-            Value::Scalar(_) | Value::Tuple(_) | Value::View(..) | Value::Singleton(..) | Value::Sum(_) => {}
         }
     }
 

@@ -15,6 +15,7 @@
 //! nothing is gained, or where too much would have to be written.
 
 mod evaluate;
+mod known;
 mod nodes;
 mod write;
 
@@ -24,7 +25,8 @@ use crate::ir::build::exp_size;
 use crate::ir::facts::Facts;
 use crate::ir::traverse::map_children_with_facts;
 use crate::ir::*;
-use evaluate::{Evaluation, Known};
+use evaluate::Evaluation;
+use known::Known;
 use nodes::Graph;
 
 /// How many different scalars are looked at in a body.
