@@ -5,10 +5,12 @@
 //! settled too (`settle`). Then the passes below run on the one function wanted.
 //! Every pass takes a program to a program of the same meaning; `observe` sees the program after each.
 
-use crate::cost::cost;
+use crate::check::dense_jacobian;
+use crate::cost::compare::{Less, less};
+use crate::cost::{Poly, cost};
 use crate::differentiate::saving::Saving;
 use crate::differentiate::{differentiate, partials};
-use crate::ir::build::exp_size;
+use crate::ir::build::{exp_size, i64, if_, op2, size_exp};
 use crate::ir::facts::{Facts, Proofs};
 use crate::ir::fingerprint::fingerprint;
 use crate::ir::traverse::{Substitution, copy, substitute};
@@ -26,6 +28,7 @@ use crate::optimize::merge_sums::merge_sums;
 use crate::optimize::normalize::normalize;
 use crate::optimize::products::products;
 use crate::optimize::share::share;
+use crate::optimize::simplify::guards::plain_zero;
 use crate::optimize::simplify::simplify;
 use crate::optimize::solve_predicates::solve_predicates;
 use crate::optimize::split_sums::split_sums;
@@ -36,7 +39,7 @@ use crate::optimize::take_out::take_out;
 use crate::optimize::unroll::unroll;
 use crate::optimize::{Context, Settled};
 use crate::sparse;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// One step on an expression.
 type Pass = fn(&mut Context, Exp) -> Exp;
@@ -161,6 +164,8 @@ struct Compiler {
     without: Without,
     /// Whether there are matrices whose number of entries is a formula.
     counted: bool,
+    /// Whether all derivatives are there.
+    finishing: bool,
 }
 
 impl Compiler {
@@ -175,12 +180,13 @@ impl Compiler {
             modes: vec![],
             without: Without::default(),
             counted: false,
+            finishing: false,
         }
     }
 
     fn prepare(&mut self, id: FunctionId, until: Option<&str>, observe: &mut dyn FnMut(&str, &Program)) {
         let roots = match self.program.function(id).body {
-            Body::Derived { .. } | Body::Entries(_) => vec![id],
+            Body::Derived { .. } | Body::Entries(_) | Body::Jacobian { .. } => vec![id],
             Body::Exp(_) => callees(&self.program, id),
         };
         for f in &roots {
@@ -205,6 +211,9 @@ impl Compiler {
         if until == Some("inline") || self.settle_observed(id, until, observe) {
             return;
         }
+        self.finishing = true;
+        self.settled = Settled::default();
+        self.settled_by.clear();
         for (name, pass) in FINISH {
             let changed = self.run(id, name, *pass);
             observe(name, &self.program);
@@ -281,6 +290,9 @@ impl Compiler {
 
     /// Makes a function call-free, by the rules of differentiation alone if it is derived; what it needs is settled.
     fn expand(&mut self, id: FunctionId) {
+        if let Body::Jacobian { of, wrt } = self.program.function(id).body.clone() {
+            self.program.functions[id.0 as usize].body = Body::Exp(self.jacobian(id, of, &wrt));
+        }
         for callee in callees(&self.program, id) {
             self.define(callee);
         }
@@ -309,8 +321,56 @@ impl Compiler {
                 }
                 inline_for_derivatives(&mut self.program, id);
             }
+            Body::Jacobian { .. } => panic!("pipeline: a Jacobian without a mode"),
             Body::Exp(_) => inline_for_derivatives(&mut self.program, id),
         }
+    }
+
+    /// A compiler of the same kind, to see what becomes of a program.
+    fn trial(&self, program: &Program) -> Compiler {
+        Compiler { defined: self.defined.clone(), without: self.without.clone(), ..Compiler::new(program, self.saving) }
+    }
+
+    /// A call of the cheaper of two Jacobians. What counts is what they compute and what they keep, which is written and read
+    /// again; where that depends on sizes, these are compared when it is called.
+    fn jacobian(&mut self, id: FunctionId, of: FunctionId, wrt: &[usize]) -> Exp {
+        let own = self.program.function(id).clone();
+        let call = |f: FunctionId| Exp::Call(f, own.params.iter().map(|v| Exp::Var(*v)).collect(), Site::default());
+        let forward = dense_jacobian(&mut self.program, of, Mode::Jvp, wrt);
+        if self.has_fewer_columns(of, wrt) {
+            return call(forward);
+        }
+        let reverse = dense_jacobian(&mut self.program, of, Mode::Vjp, wrt);
+        let mut cost_of = |f: FunctionId| {
+            self.define(f);
+            let other = self.program.function(f);
+            let (theirs, ours) = (other.sizes.iter().chain(&other.params), own.sizes.iter().chain(&own.params));
+            let renamed: FxHashMap<Var, Var> = theirs.copied().zip(ours.copied()).collect();
+            let mut trial = self.trial(&self.program);
+            trial.prepare(f, Some(FINISH[FINISH.len() - 1].0), &mut |_, _| {});
+            let cost = cost(&trial.program, f);
+            cost.total().add(&cost.saved).rename(&|v| renamed.get(&v).copied())
+        };
+        let (a, b) = (cost_of(forward), cost_of(reverse));
+        match less(&a, &b) {
+            Less::First => call(forward),
+            Less::Second => call(reverse),
+            Less::FirstUpTo(size) => if_(op2(Op::Le, size_exp(&size), i64(0)), call(forward), call(reverse)),
+            Less::Unknown => {
+                let typical = |p: &Poly| p.evaluate(&|_| Some(TYPICAL_SIZE));
+                let is_less = typical(&b).is_some_and(|b| typical(&a).is_none_or(|a| b < a));
+                call(if is_less { reverse } else { forward })
+            }
+        }
+    }
+
+    /// Whether forward mode needs no more runs for a Jacobian than reverse mode, one for each number of the parameters instead of
+    /// one for each of the result: each of its runs is cheaper.
+    fn has_fewer_columns(&self, of: FunctionId, wrt: &[usize]) -> bool {
+        let of = self.program.function(of);
+        let count = |ty: &Type| Poly::from_size(&ty.float_count());
+        let columns = wrt.iter().fold(Poly::zero(), |n, k| n.add(&count(self.program.vars.ty(of.params[*k]))));
+        less(&columns, &count(&of.result)) == Less::First
     }
 
     /// The mode in which the entries of a Jacobian cost less, by the cost model at sizes that are all the same. What counts the
@@ -341,8 +401,7 @@ impl Compiler {
             Mode::Vjp
         } else {
             let cost_of = |program: &Program, id: FunctionId| {
-                let mut trial =
-                    Compiler { defined: self.defined.clone(), without: self.without.clone(), ..Compiler::new(program, self.saving) };
+                let mut trial = self.trial(program);
                 trial.settle(id);
                 cost(&trial.program, id).total().evaluate(&|_| Some(TYPICAL_SIZE))
             };
@@ -409,7 +468,8 @@ impl Compiler {
         }
         let exp = std::mem::replace(body, Exp::Lit(Lit::Bool(false)));
         let settled = std::mem::take(&mut self.settled);
-        let mut cx = Context { vars: &mut self.program.vars, facts, changed: false, settled };
+        let differentiating = !self.finishing;
+        let mut cx = Context { vars: &mut self.program.vars, facts, changed: false, settled, differentiating };
         *body = pass(&mut cx, exp);
         let changed = cx.changed;
         self.settled = cx.settled;
@@ -429,7 +489,7 @@ fn finish_derivatives(cx: &mut Context, exp: Exp) -> Exp {
     fn go_on(exp: Exp) -> Exp {
         match exp.map_children(&mut go_on) {
             Exp::Op(Op::StopGradient, mut args, _) => args.remove(0),
-            exp => exp,
+            exp => plain_zero(exp),
         }
     }
     let exp = go_on(expand_partials(cx, exp));

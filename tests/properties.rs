@@ -19,7 +19,7 @@ use iverson::value::{Array, Data, Value};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// As many as fill the matrix.
 const DEFAULT_COUNT: u64 = 700;
@@ -36,8 +36,9 @@ const PROBE: (i64, i64) = (5, 5);
 const LIMIT: u64 = 4000;
 /// How many programs are so.
 static DEEP: AtomicU64 = AtomicU64::new(0);
-/// Programs that fail are made smaller with at most so many tries.
+/// Programs that fail are made smaller with at most so many tries, and no more after so long.
 const TRIES: usize = 400;
+const PATIENCE: Duration = Duration::from_secs(120);
 
 #[test]
 fn random_programs_mean_the_same_everywhere() {
@@ -105,7 +106,8 @@ fn random_programs_mean_the_same_everywhere() {
 /// The failing program made small, with what is wrong with it.
 fn smallest(seed: u64, program: &Generated, message: &str) -> String {
     let kind = complaint(message);
-    let small = shrink(program, TRIES, |p| check(seed, p).is_err_and(|e| complaint(&e) == kind));
+    let start = Instant::now();
+    let small = shrink(program, TRIES, |p| start.elapsed() < PATIENCE && check(seed, p).is_err_and(|e| complaint(&e) == kind));
     let message = check(seed, &small).err().unwrap_or_else(|| message.to_string());
     format!("seed {seed}:\n{}\n{message}", small.text())
 }

@@ -7,6 +7,7 @@
 //! * `grad_f = let (value, adj) = vjp_f(x, 1.0); adj`, `value_and_grad_f = vjp_f(x, 1.0)`
 //! * `jacfwd_f`: column `k` of the Jacobian is the tangent for the direction `{k -> 1.0}`
 //! * `jacrev_f`: row `o` of the Jacobian is the adjoint for the seed `{o -> 1.0}`
+//! * `jacobian_f`: the cheaper of these two, which `pipeline` finds
 //! * `hessian_f`: the forward Jacobian of `grad_f`; `hvp_f`: the tangent of `jvp` of `grad_f`
 //!
 //! A Jacobian has the result's axes first and the parameter's last. Where the result is a tuple it is a tuple over the
@@ -16,7 +17,7 @@ use super::erase::{erase, restore};
 use super::operators::index_name;
 use super::sparse::Storage;
 use crate::diagnostic::Diagnostic;
-use crate::ir::build::{float, for_, index, let_, lets, singleton, tuple, tuple_type, type_of, zero};
+use crate::ir::build::{bool, float, for_, guard, index, let_, lets, singleton, tuple, tuple_type, type_of, zero};
 use crate::ir::{Body, Exp, Function, FunctionId, Mode, Program, Scalar, Site, Size, Type, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -85,6 +86,16 @@ pub fn derive_stored(
     };
     erase(program, first, &FxHashSet::default());
     made
+}
+
+/// Appends the Jacobian of `f` in one mode; to a program that is checked and erased.
+pub fn dense_jacobian(program: &mut Program, f: FunctionId, mode: Mode, wrt: &[usize]) -> FunctionId {
+    let mut memo = Memo::default();
+    let mut deriving = Deriving { program, memo: &mut memo };
+    match mode {
+        Mode::Jvp => deriving.forward_jacobian(f, wrt, deriving.name("jacfwd", f, wrt)),
+        Mode::Vjp => deriving.reverse_jacobian(f, wrt),
+    }
 }
 
 /// The positions of the parameters named, in the order they are named. The first `captured` parameters are what the
@@ -164,10 +175,10 @@ impl Deriving<'_> {
             DerivativeKind::ValueAndGrad => self.value_and_grad(f, wrt),
             DerivativeKind::Jvp => self.jvp(f, wrt),
             DerivativeKind::Vjp => self.vjp(f, wrt),
-            DerivativeKind::Jacobian => {
-                let kind = if self.prefers_reverse(f, wrt) { DerivativeKind::JacRev } else { DerivativeKind::JacFwd };
-                self.derive(f, kind, wrt)?
-            }
+            DerivativeKind::Jacobian => match self.result_tangent(f) {
+                Type::Scalar(_) => self.derive(f, DerivativeKind::JacRev, wrt)?,
+                Type::Array(..) | Type::Tuple(_) => self.jacobian(f, wrt),
+            },
             DerivativeKind::JacFwd => self.forward_jacobian(f, wrt, self.name("jacfwd", f, wrt)),
             DerivativeKind::JacRev => self.reverse_jacobian(f, wrt),
             DerivativeKind::Hessian => {
@@ -392,15 +403,14 @@ impl Deriving<'_> {
         self.define(name, header, let_(vec![value, second], call, second), of)
     }
 
-    /// Reverse mode needs one run per number of the result, forward mode one per number of the parameters.
-    fn prefers_reverse(&self, f: FunctionId, wrt: &[usize]) -> bool {
-        let result = self.result_tangent(f);
-        if matches!(result, Type::Scalar(_)) {
-            return true;
-        }
-        let inputs = self.tangent_types(f, wrt).iter().fold(Size::default(), |n, t| n.add(&number_count(t)));
-        let difference = inputs.sub(&number_count(&result));
-        difference != Size::default() && difference.terms().all(|(_, c)| c > 0)
+    /// A function for `pipeline` to define.
+    fn jacobian(&mut self, f: FunctionId, wrt: &[usize]) -> FunctionId {
+        let header = self.header(f);
+        let result = header.rename(&self.result_tangent(f));
+        let params: Vec<Type> = wrt.iter().map(|k| header.rename(&self.tangent_types(f, &[*k])[0])).collect();
+        let ty = jacobian_type(&result, &params);
+        let name = self.name("jacobian", f, wrt);
+        self.add(name, header.sizes, header.params, ty, Body::Jacobian { of: f, wrt: wrt.to_vec() }, f)
     }
 
     fn forward_jacobian(&mut self, f: FunctionId, wrt: &[usize], name: String) -> FunctionId {
@@ -468,7 +478,8 @@ impl Deriving<'_> {
                 *next += 1;
                 match hot.take_if(|_| here) {
                     Some(hot) => hot,
-                    None => zero(&mut self.program.vars, ty),
+                    // Nothing, with which products vanish.
+                    None => guard(bool(false), zero(&mut self.program.vars, ty)),
                 }
             }
         }
@@ -581,9 +592,4 @@ pub fn leaves(ty: &Type) -> Vec<Vec<Size>> {
         Type::Tuple(parts) => parts.iter().flat_map(leaves).collect(),
         Type::Scalar(_) | Type::Array(..) => vec![ty.shape().to_vec()],
     }
-}
-
-/// How many numbers a value of the type has.
-fn number_count(ty: &Type) -> Size {
-    leaves(ty).iter().fold(Size::default(), |total, shape| total.add(&shape.iter().fold(Size::constant(1), |n, s| n.mul(s))))
 }

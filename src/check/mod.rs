@@ -45,7 +45,7 @@ mod subscripts;
 mod templates;
 mod type_names;
 
-pub use derive::{DerivativeKind, derive, derive_stored, float_params};
+pub use derive::{DerivativeKind, dense_jacobian, derive, derive_stored, float_params};
 pub use sparse::{Format, Storage};
 pub use templates::generic_parameters;
 

@@ -187,6 +187,7 @@ fn called_on(program: &Program, exp: &Exp, mut varied: FxHashSet<Var>, out: &mut
             Body::Exp(body) => each_call(body, &mut |called, _| all(program, called, out)),
             Body::Derived { of, .. } => all(program, *of, out),
             Body::Entries(entries) => all(program, entries.of, out),
+            Body::Jacobian { of, .. } => all(program, *of, out),
         }
     }
     fn each_call(exp: &Exp, f: &mut dyn FnMut(FunctionId, &[Exp])) {

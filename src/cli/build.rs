@@ -4,7 +4,7 @@ use super::derivative::{Derivative, leaf_names};
 use super::failure::Failure;
 use super::inputs::read;
 use super::memory;
-use super::options::{Build, Form, Kind, Subject};
+use super::options::{Build, Form, Kind, Storage, Subject};
 use super::output;
 use super::progress::Progress;
 use super::show::head;
@@ -48,7 +48,8 @@ pub fn build(options: &Build) -> Result<(), Failure> {
                 Some(kind) => {
                     let by = By::new(&mut source, of, &options.wrt)?;
                     let matrix = matches!(kind, Kind::Jacobian | Kind::Hessian);
-                    let storage = if matrix { options.storage } else { Default::default() };
+                    let mode = options.storage.mode.filter(|_| kind == Kind::Jacobian);
+                    let storage = if matrix { Storage { mode, ..options.storage } } else { Storage::default() };
                     Some(Derivative::stored(&mut source, &by, kind, storage)?)
                 }
             };

@@ -4,7 +4,7 @@
 use super::execute::Executable;
 use super::failure::Failure;
 use super::inputs::{Given, check_name, check_shape, insert, read};
-use super::options::{Execution, Format, Index, Kind, Side, Storage};
+use super::options::{Execution, Format, Index, Kind, Mode, Side, Storage};
 use super::source::Source;
 use super::wrt::By;
 use iverson::bind::Sizes;
@@ -35,6 +35,11 @@ impl Derivative {
 
     /// The same, of a matrix perhaps stored as a sparse one.
     pub fn stored(source: &mut Source, by: &By, kind: Kind, storage: Storage) -> Result<Derivative, Failure> {
+        let mode = storage.mode;
+        if mode.is_some() && kind != Kind::Jacobian {
+            let error = Error::new("`--mode` is for Jacobians");
+            return Err(Failure::Message(error.note("gradients are computed in reverse mode, Hessians in forward mode of gradients")));
+        }
         let storage = match (storage.format, kind) {
             (None, _) => None,
             (Some(format), Kind::Jacobian | Kind::Hessian) => Some(check::Storage {
@@ -62,7 +67,11 @@ impl Derivative {
             Kind::ValueAndGrad => DerivativeKind::ValueAndGrad,
             Kind::Jvp => DerivativeKind::Jvp,
             Kind::Vjp => DerivativeKind::Vjp,
-            Kind::Jacobian => DerivativeKind::Jacobian,
+            Kind::Jacobian => match mode {
+                None => DerivativeKind::Jacobian,
+                Some(Mode::Forward) => DerivativeKind::JacFwd,
+                Some(Mode::Reverse) => DerivativeKind::JacRev,
+            },
             Kind::Hessian => DerivativeKind::Hessian,
             Kind::Hvp => DerivativeKind::Hvp,
         };

@@ -385,9 +385,12 @@ pub struct MatrixDerivative {
     pub picture: bool,
 }
 
-/// How a Jacobian or Hessian is stored.
+/// How a Jacobian is computed, and how it or a Hessian is stored.
 #[derive(Args, Clone, Copy, Default)]
 pub struct Storage {
+    /// How a Jacobian is computed (default: as it costs less)
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub mode: Option<Mode>,
     /// A sparse Jacobian or Hessian: coordinates, or compressed rows
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<Format>,
@@ -400,6 +403,14 @@ pub struct Storage {
     /// The type of the indices of compressed rows
     #[arg(long, value_enum, value_name = "TYPE", requires = "format")]
     pub index: Option<Index>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// A column at a time, for each number of the parameters
+    Forward,
+    /// A row at a time, for each number of the result
+    Reverse,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

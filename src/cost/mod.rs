@@ -8,6 +8,7 @@
 //!
 //! Sizes are taken to be at least zero, as they are.
 
+pub mod compare;
 pub mod poly;
 mod sum;
 

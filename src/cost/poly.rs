@@ -258,6 +258,10 @@ impl Poly {
         self.terms.keys().flatten().any(|a| a.mentions(var))
     }
 
+    /// Other variables for some.
+    pub fn rename(&self, f: &dyn Fn(Var) -> Option<Var>) -> Poly {
+        self.substitute(&Place::default(), &|v| f(v).map(Poly::var))
+    }
     /// Replaces variables.
     pub fn substitute(&self, place: &Place, f: &dyn Fn(Var) -> Option<Poly>) -> Poly {
         let mut total = Poly::default();

@@ -119,6 +119,7 @@ pub fn is_zero(exp: &Exp) -> bool {
         Exp::Lit(lit) => *lit == Lit::zero(lit.scalar()),
         Exp::For(_, _, body) => is_zero(body),
         Exp::Tuple(parts) => parts.iter().all(is_zero),
+        Exp::Guard(p, e) => **p == bool(false) && is_zero(e),
         _ => false,
     }
 }

@@ -50,7 +50,9 @@ pub fn function_equal(a: &Program, f: FunctionId, b: &Program, g: FunctionId) ->
     }
     match (&f.body, &g.body) {
         (Body::Exp(x), Body::Exp(y)) => pairing.exps(x, y),
-        (Body::Derived { .. }, Body::Derived { .. }) | (Body::Entries(_), Body::Entries(_)) => Ok(()),
+        (Body::Derived { .. }, Body::Derived { .. })
+        | (Body::Entries(_), Body::Entries(_))
+        | (Body::Jacobian { .. }, Body::Jacobian { .. }) => Ok(()),
         _ => Err("only one of them is derived".to_string()),
     }
 }
@@ -97,6 +99,7 @@ impl Pairing<'_> {
                 let own = |e: &Entries| (e.part, e.wrt.clone(), e.stack, e.triangle, modes(e));
                 own(x) == own(y) && self.functions(x.of, y.of)
             }
+            (Body::Jacobian { of, wrt }, Body::Jacobian { of: o, wrt: w }) => wrt == w && self.functions(*of, *o),
             _ => false,
         }
     }

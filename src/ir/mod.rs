@@ -310,6 +310,12 @@ pub enum Body {
     },
     /// To be defined by `sparse`: the entries of the Jacobian of a function.
     Entries(Box<Entries>),
+    /// The dense Jacobian of `of` by the parameters `wrt` (positions, in the order of the columns), in the mode that `pipeline`
+    /// finds cheaper.
+    Jacobian {
+        of: FunctionId,
+        wrt: Vec<usize>,
+    },
 }
 
 /// The entries of the Jacobian of `of` by the parameters `wrt` (positions, in the order of the columns).

@@ -100,7 +100,7 @@ impl<'a> Printer<'a> {
         let head = concat([text(format!("def {}", f.name)), list("(", params, ")"), text(" -> "), self.ty(&f.result), text(" =")]);
         let body = match &f.body {
             Body::Exp(e) => self.exp(e, level::ANY, Place::Last, Some(&f.result)),
-            Body::Derived { .. } | Body::Entries(_) => self.derived_name(id),
+            Body::Derived { .. } | Body::Entries(_) | Body::Jacobian { .. } => self.derived_name(id),
         };
         self.unbind(&f.sizes);
         self.unbind(&f.params);
@@ -456,7 +456,7 @@ impl<'a> Printer<'a> {
 
     fn call(&mut self, id: FunctionId, args: &[Exp]) -> Doc {
         let f = self.program.function(id);
-        if let Body::Entries(_) = &f.body {
+        if let Body::Entries(_) | Body::Jacobian { .. } = &f.body {
             return concat([self.derived_name(id), list("(", self.arguments(args), ")")]);
         }
         let Body::Derived { mode, of, wrt } = &f.body else {
@@ -487,7 +487,7 @@ impl<'a> Printer<'a> {
     fn function_name(&mut self, id: FunctionId) -> Doc {
         match &self.program.function(id).body {
             Body::Exp(_) => text(self.program.function(id).name.clone()),
-            Body::Derived { .. } | Body::Entries(_) => self.derived_name(id),
+            Body::Derived { .. } | Body::Entries(_) | Body::Jacobian { .. } => self.derived_name(id),
         }
     }
 
@@ -516,12 +516,14 @@ impl<'a> Printer<'a> {
             }
             return list(&format!("{word}("), parts, ")");
         }
-        let Body::Derived { mode, of, wrt } = &self.program.function(id).body else {
-            return text(self.program.function(id).name.clone());
+        let (word, of, wrt) = match &self.program.function(id).body {
+            Body::Derived { mode, of, wrt } => (mode_word(*mode), of, wrt),
+            Body::Jacobian { of, wrt } => ("jacobian", of, wrt),
+            Body::Entries(_) | Body::Exp(_) => return text(self.program.function(id).name.clone()),
         };
         let mut parts = vec![self.function_name(*of)];
         parts.extend(self.wrt(*of, wrt));
-        list(&format!("{}(", mode_word(*mode)), parts, ")")
+        list(&format!("{word}("), parts, ")")
     }
 
     /// `wrt = (x, y)`, left out where it is all parameters with floats.

@@ -64,7 +64,21 @@ impl Verifier<'_> {
             }
             Body::Derived { mode, of, wrt } => self.derived(f, *mode, *of, wrt),
             Body::Entries(entries) => self.entries(f, entries),
+            Body::Jacobian { of, wrt } => self.jacobian(f, *of, wrt),
         }
+    }
+
+    fn jacobian(&mut self, f: &Function, of: FunctionId, wrt: &[usize]) -> Result<(), String> {
+        let Some(source) = self.program.functions.get(of.0 as usize) else {
+            return Err("it is the Jacobian of a function that does not exist".to_string());
+        };
+        if wrt.is_empty() || wrt.iter().any(|k| *k >= source.params.len()) {
+            return Err(format!("its positions {wrt:?} are no parameters of `{}`", source.name));
+        }
+        if f.params.len() != source.params.len() {
+            return Err(format!("it has {} parameters, but `{}` has {}", f.params.len(), source.name, source.params.len()));
+        }
+        Ok(())
     }
 
     fn entries(&mut self, f: &Function, entries: &Entries) -> Result<(), String> {

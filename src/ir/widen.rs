@@ -32,6 +32,7 @@ pub fn has_f32(program: &Program, id: FunctionId) -> bool {
         Body::Exp(e) => uses_f32(program, e),
         Body::Derived { of, .. } => has_f32(program, *of),
         Body::Entries(entries) => has_f32(program, entries.of),
+        Body::Jacobian { of, .. } => has_f32(program, *of),
     };
     inside || mentions_f32(&f.result) || f.params.iter().any(|v| mentions_f32(program.vars.ty(*v)))
 }

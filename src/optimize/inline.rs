@@ -42,6 +42,7 @@ pub fn callees(program: &Program, id: FunctionId) -> Vec<FunctionId> {
         Body::Exp(e) => walk(e, &mut out),
         Body::Derived { of, .. } => out.push(*of),
         Body::Entries(entries) => out.extend(entries.forward.iter().chain(&entries.reverse)),
+        Body::Jacobian { of, .. } => out.push(*of),
     }
     out
 }

@@ -35,6 +35,9 @@ pub struct Context<'a> {
     pub facts: Facts,
     pub changed: bool,
     pub settled: Settled,
+    /// Whether derivatives may still be taken of this. Until then zeros that conditions make stay zeros that products vanish
+    /// with, as `[false] * 0.0`.
+    pub differentiating: bool,
 }
 
 /// A rule: the rewritten expression, or the expression as it was.

@@ -99,7 +99,7 @@ pub fn define(program: &mut Program, id: FunctionId, mode: Mode) -> Structure {
     let mut body = tuple(parts);
     let given = |v: &Var| function.params.contains(v) || function.sizes.contains(v);
     if !body.free_vars().iter().all(given) {
-        let mut cx = Context { vars, facts, changed: false, settled: Settled::default() };
+        let mut cx = Context { vars, facts, changed: false, settled: Settled::default(), differentiating: false };
         body = simplify(&mut cx, body);
     }
     program.functions[id.0 as usize].body = Body::Exp(body);
@@ -145,7 +145,7 @@ fn matrices(program: &mut Program, id: FunctionId, entries: &Entries, mode: Mode
         seeds.push(parts);
     }
     let body = copy(vars, body, &with);
-    let mut cx = Context { vars, facts: facts.clone(), changed: false, settled: Settled::default() };
+    let mut cx = Context { vars, facts: facts.clone(), changed: false, settled: Settled::default(), differentiating: false };
     let body = simplify(&mut cx, body);
 
     // The paths of the linear result's parts, by parameter in reverse mode.

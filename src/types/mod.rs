@@ -272,6 +272,15 @@ impl Type {
         }
     }
 
+    /// How many floats a value of the type has.
+    pub fn float_count(&self) -> Size {
+        match self {
+            Type::Scalar(s) => Size::constant(s.is_float().into()),
+            Type::Array(shape, s) => shape.iter().fold(Size::constant(s.is_float().into()), |n, axis| n.mul(axis)),
+            Type::Tuple(parts) => parts.iter().fold(Size::default(), |n, part| n.add(&part.float_count())),
+        }
+    }
+
     /// The type without names of fields, as the IR has it: a record of one field is that field.
     pub fn erased(&self) -> Type {
         match self {

@@ -53,7 +53,7 @@ impl Stages {
     pub fn new(program: &Program, id: FunctionId) -> Result<Stages, String> {
         sound(program)?;
         let mut stages = Stages { all: vec![], tolerance: tolerance(program, id), compiled: OnceCell::new() };
-        if !program.functions.iter().any(|f| matches!(f.body, Body::Derived { .. } | Body::Entries(_))) {
+        if !program.functions.iter().any(|f| matches!(f.body, Body::Derived { .. } | Body::Entries(_) | Body::Jacobian { .. })) {
             stages.all.push(Stage { passes: vec!["check".to_string()], program: program.clone(), id });
         }
         let mut wrong = None;
@@ -190,6 +190,6 @@ pub fn alone(program: &Program, id: FunctionId) -> (Program, FunctionId) {
             function.name = function.name.replace(' ', "_");
             (Program { vars, functions: vec![function] }, FunctionId(0))
         }
-        Body::Exp(_) | Body::Derived { .. } | Body::Entries(_) => (program.clone(), id),
+        Body::Exp(_) | Body::Derived { .. } | Body::Entries(_) | Body::Jacobian { .. } => (program.clone(), id),
     }
 }

@@ -4,6 +4,7 @@
 //! are symbolic or guards.
 
 use super::super::{Context, Rewrite};
+use super::guards::{is_nothing, plain_zero};
 use crate::ir::build::*;
 use crate::ir::*;
 
@@ -31,6 +32,10 @@ fn operation(cx: &mut Context, op: Op, args: Vec<Exp>, site: Site) -> Rewrite {
         if let Ok(value) = op.eval(&literals) {
             return Ok(Exp::Lit(value));
         }
+    }
+    let vanishes = matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Neg);
+    if !vanishes && args.iter().any(is_nothing) {
+        return Ok(Exp::Op(op, args.into_iter().map(plain_zero).collect(), site));
     }
     let exp = Exp::Op(op, args, site);
     let Exp::Op(_, args, _) = &exp else { unreachable!() };

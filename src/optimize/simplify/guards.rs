@@ -96,13 +96,14 @@ pub fn vanishes(exp: &Exp, zeros: &mut FxHashSet<Var>) -> bool {
 
 fn guard_of(cx: &mut Context, p: Exp, e: Exp) -> Rewrite {
     if is_zero(&e) {
-        return Ok(e);
+        return if p == bool(false) && cx.differentiating && !matches!(e, Exp::Guard(..)) { Err(guard(p, e)) } else { Ok(e) };
     }
     match cx.facts.decide(cx.vars, &p) {
         Some(true) => return Ok(e),
         Some(false) => {
             let ty = type_of_exp(cx.vars, &e);
-            return Ok(zero(cx.vars, &ty));
+            let zero = zero(cx.vars, &ty);
+            return Ok(if cx.differentiating && is_of_floats(&ty) { guard(bool(false), zero) } else { zero });
         }
         None => {}
     }
@@ -126,6 +127,27 @@ fn guard_of(cx: &mut Context, p: Exp, e: Exp) -> Rewrite {
             }
             Err(guard(p, e))
         }
+    }
+}
+
+fn is_of_floats(ty: &Type) -> bool {
+    match ty {
+        Type::Scalar(s) | Type::Array(_, s) => s.is_float(),
+        Type::Tuple(_) => false,
+    }
+}
+
+/// Whether it is `[false] * 0.0`: zero because of a condition, as adjoints are, not because someone wrote so. Products with it
+/// are zero, whatever the other factor.
+pub fn is_nothing(exp: &Exp) -> bool {
+    matches!(exp, Exp::Guard(p, _) if **p == bool(false))
+}
+
+/// The zero itself, where an expression is that.
+pub fn plain_zero(exp: Exp) -> Exp {
+    match exp {
+        Exp::Guard(p, zero) if *p == bool(false) => *zero,
+        exp => exp,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::super::Context;
 use super::super::fuse::read_elementwise;
 use super::arrays::{shared, total};
+use super::one_place::{Keys, narrow};
 use super::sink::{sink, sinks};
 use super::views::{is_view, one_in_a_row};
 use crate::differentiate::scope::costs_nothing;
@@ -23,6 +24,7 @@ struct Use {
     /// Reads whose first key is no literal.
     computed_keys: usize,
     in_size: bool,
+    keys: Keys,
 }
 
 /// How many nodes a view may have that is written out at several places.
@@ -37,20 +39,21 @@ pub fn tidy(cx: &mut Context, exp: Exp) -> Exp {
 }
 
 fn find_uses(exp: &Exp, depth: usize, bound_at: &mut FxHashMap<Var, usize>, uses: &mut Uses) {
-    let mut note = |v: Var, whole: bool, computed: bool, in_size: bool, bound_at: &FxHashMap<Var, usize>| {
+    let mut note = |v: Var, keys: &[Exp], in_size: bool, bound_at: &FxHashMap<Var, usize>| {
         let u = uses.entry(v).or_default();
         u.count += 1;
         u.in_loop |= depth > bound_at.get(&v).copied().unwrap_or(0);
-        u.whole += whole as usize;
-        u.computed_keys += computed as usize;
+        u.whole += keys.is_empty() as usize;
+        u.computed_keys += keys.first().is_some_and(|k| !matches!(k, Exp::Lit(_))) as usize;
         u.in_size |= in_size;
+        u.keys.note(keys);
     };
-    exp.for_each_size(&mut |s| s.for_each_variable(&mut |v| note(v, true, false, true, bound_at)));
+    exp.for_each_size(&mut |s| s.for_each_variable(&mut |v| note(v, &[], true, bound_at)));
     match exp {
-        Exp::Var(v) => note(*v, true, false, false, bound_at),
+        Exp::Var(v) => note(*v, &[], false, bound_at),
         Exp::Index(array, keys, _) => {
             match **array {
-                Exp::Var(v) => note(v, false, !matches!(keys[0], Exp::Lit(_)), false, bound_at),
+                Exp::Var(v) => note(v, keys, false, bound_at),
                 _ => find_uses(array, depth, bound_at, uses),
             }
             keys.iter().for_each(|k| find_uses(k, depth, bound_at, uses));
@@ -98,7 +101,7 @@ fn find_uses(exp: &Exp, depth: usize, bound_at: &mut FxHashMap<Var, usize>, uses
 
 fn tidy_with(cx: &mut Context, exp: Exp, uses: &Uses) -> Exp {
     let exp = match exp {
-        Exp::Let(vars, value, body) => match decide(cx, vars, *value, *body, uses) {
+        Exp::Let(vars, value, body) => match decide(cx, vars, *value, *body, uses).or_else(|same| narrowed(cx, same, uses)) {
             Ok(new) => {
                 cx.changed = true;
                 // The rest of this `let`'s body is seen in the next round, with fresh counts.
@@ -117,6 +120,12 @@ fn tidy_with(cx: &mut Context, exp: Exp, uses: &Uses) -> Exp {
     });
     cx.facts = facts;
     exp
+}
+
+fn narrowed(cx: &mut Context, exp: Exp, uses: &Uses) -> Result<Exp, Exp> {
+    let Exp::Let(vars, value, body) = &exp else { return Err(exp) };
+    let keys = |v: Var| uses.get(&v).filter(|u| u.whole == 0).map(|u| u.keys);
+    narrow(cx, vars, value, body, &keys).ok_or(exp)
 }
 
 fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) -> Result<Exp, Exp> {
@@ -196,7 +205,7 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
             let value = singleton(places.clone(), atom, *site);
             Ok(lets(bindings, inline_copies(cx.vars, body, v, &value)))
         }
-        Exp::For(..) if is_zero(&value) => Ok(inline_copies(cx.vars, body, v, &value)),
+        Exp::For(..) | Exp::Guard(..) if is_zero(&value) => Ok(inline_copies(cx.vars, body, v, &value)),
         // An array of reads is a view too, where all that is read of it is known to be there. One that is read often and
         // says much is kept: views of views of it would double what they say at each step.
         Exp::For(..) | Exp::Guard(..) if u.whole == 0 && (u.count == 1 || value.node_count() <= SHORT_VIEW) && is_array(&ty) => {
@@ -381,7 +390,7 @@ pub fn project(exp: &Exp, keep: &[usize]) -> Option<(Exp, Vec<usize>)> {
         Exp::For(i, size, body) => project(body, keep).map(|(body, kept)| (for_(*i, size.clone(), body), kept)),
         Exp::Sum(range, body) => project(body, keep).map(|(body, kept)| (Exp::Sum(range.clone(), Box::new(body)), kept)),
         Exp::Guard(p, e) => project(e, keep).map(|(e, kept)| (guard((**p).clone(), e), kept)),
-        Exp::Let(vars, value, body) => project(body, keep).map(|(body, kept)| (let_(vars.clone(), (**value).clone(), body), kept)),
+        Exp::Let(vars, value, body) => project(body, keep).map(|(body, kept)| (let_used(vars, value, body), kept)),
         Exp::If(p, a, b) => {
             let (a, b) = (project(a, keep)?, project(b, keep)?);
             (a.1 == b.1).then(|| (if_((**p).clone(), a.0, b.0), a.1))
@@ -410,6 +419,23 @@ pub fn project(exp: &Exp, keep: &[usize]) -> Option<(Exp, Vec<usize>)> {
         | Exp::Update(..)
         | Exp::Array(_)
         | Exp::Call(..) => None,
+    }
+}
+
+/// A `let` of a tuple without parts that its body does not use: what these read may be gone, too.
+fn let_used(vars: &[Var], value: &Exp, body: Exp) -> Exp {
+    let whole = |body: Exp| let_(vars.to_vec(), value.clone(), body);
+    if vars.len() == 1 {
+        return whole(body);
+    }
+    let live = live_vars(&body);
+    let keep: Vec<usize> = (0..vars.len()).filter(|k| live.contains(&vars[*k])).collect();
+    if keep.is_empty() || keep.len() == vars.len() {
+        return whole(body);
+    }
+    match project(value, &keep) {
+        Some((value, kept)) => let_(kept.into_iter().map(|k| vars[k]).collect(), value, body),
+        None => whole(body),
     }
 }
 

@@ -7,6 +7,7 @@ mod algebra;
 pub mod arrays;
 pub mod guards;
 pub mod lets;
+mod one_place;
 mod sink;
 mod tuples;
 mod views;
