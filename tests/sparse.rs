@@ -190,9 +190,11 @@ fn random_programs_have_the_entries_of_their_dense_jacobians() {
     let wrong = in_parallel(seeds, |seed| {
         let text = grow(*seed, &matrix).text();
         let Ok(program) = load(&text) else { return vec![] };
-        let Some(id) = program.find("f") else { return vec![] };
         let mut wrong = vec![];
-        for args in sample::sweep(&program, id).into_iter().take(3).skip(1) {
+        // Of `g`, which gives a number, there is a Hessian.
+        let functions = ["f", "g"].iter().filter_map(|name| program.find(name));
+        let calls = functions.flat_map(|id| sample::sweep(&program, id).into_iter().take(3).skip(1).map(move |args| (id, args)));
+        for (id, args) in calls {
             if fits(&program, id, &args).is_ok() {
                 let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check_sparse(&program, id, &args)));
                 let found = found.unwrap_or_else(|_| Err("panicked".to_string()));

@@ -8,7 +8,7 @@ use iverson::cost::{Cost, cost};
 use iverson::interpret;
 use iverson::ir::print::print_function;
 use iverson::ir::widen::{has_f32, widen};
-use iverson::ir::{Annotation, Body, Exp, FunctionId, Lit, Program, Reduction, Size, Var};
+use iverson::ir::{Annotation, Body, Exp, FunctionId, Lit, Program, Reduction, Size, Type, Var, Vars};
 use iverson::value::Value;
 
 /// The stages of `jvp_f` and `vjp_f`, by all float parameters.
@@ -97,7 +97,8 @@ impl Modes {
         // A loop that is cut into blocks runs its steps once more forwards for every level of blocks.
         let (program, id) = self.function.bounded();
         let Body::Exp(body) = &program.function(id).body else { return Err("a function that is not defined".to_string()) };
-        let factor = 4 + levels_of_blocks(body, false);
+        // What has a size of its own in every step cannot be kept for the way back, and is computed once more.
+        let factor = 4 + levels_of_blocks(body, false) + has_ragged(&program.vars, body, false, &mut vec![]) as u64;
         let bound = factor * (own + inputs + moved + size(&value));
         let (program, id) = self.reverse.bounded();
         let cost = interpret::call(program, id, &reverse_args).map_err(|f| f.message)?.1.total();
@@ -241,6 +242,23 @@ fn levels_of_blocks(exp: &Exp, inside: bool) -> u64 {
     let inside = inside || matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
     exp.for_each_child(&mut |e| levels += levels_of_blocks(e, inside));
     levels
+}
+
+/// Whether loops have arrays in them whose sizes are computed there, from data.
+fn has_ragged(vars: &Vars, exp: &Exp, inside: bool, computed: &mut Vec<Var>) -> bool {
+    if let Exp::Let(bound, _, _) = exp {
+        let ragged = |v: &Var| vars.ty(*v).shape().iter().any(|size| computed.iter().any(|c| size.mentions(*c)));
+        if bound.iter().any(ragged) {
+            return true;
+        }
+        if inside {
+            computed.extend(bound.iter().filter(|v| *vars.ty(**v) == Type::I64));
+        }
+    }
+    let inside = inside || matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
+    let mut found = false;
+    exp.for_each_child(&mut |e| found = found || has_ragged(vars, e, inside, computed));
+    found
 }
 
 fn has_product(exp: &Exp) -> bool {

@@ -6,7 +6,7 @@ use iverson::check::{self, DerivativeKind, Format, Storage};
 use iverson::interpret;
 use iverson::ir::print::print_program;
 use iverson::ir::verify::verify;
-use iverson::ir::{FunctionId, Program, Scalar};
+use iverson::ir::{FunctionId, Program, Scalar, Triangle};
 use iverson::pipeline;
 use iverson::types::Type;
 use iverson::value::sparse::{self, Coo};
@@ -16,15 +16,34 @@ use iverson::value::{Array, Value};
 const LARGEST: usize = 40_000;
 
 /// In both modes the entries of the Jacobian add up to the dense one, in coordinates and in compressed rows, for each part
-/// and for all together; compressed rows are sorted, each place once. `Ok(false)` where there is nothing to compare.
+/// and for all together; compressed rows are sorted, each place once. So do those of the Hessian of a function that gives one
+/// float, of which there is one triangle on request. `Ok(false)` where there is nothing to compare.
 pub fn check_sparse(program: &Program, id: FunctionId, args: &[Value]) -> Result<bool, String> {
     let function = program.function(id);
     let differentiable = function.result.has_float() && function.params.iter().any(|p| program.vars.ty(*p).has_float());
     if !differentiable || function.hidden.is_some() || interpret_prepared(program, id, args).is_err() {
         return Ok(false);
     }
+    use DerivativeKind::{Hessian, JacFwd, JacRev};
+    let compared = compare(program, id, args, JacRev, &[JacFwd, JacRev], number_of_parts(&function.result))?;
+    if matches!(function.result, Type::Scalar(_)) {
+        let rows = function.params.iter().map(|p| number_of_parts(program.vars.ty(*p))).sum();
+        compare(program, id, args, Hessian, &[Hessian], rows)?;
+    }
+    Ok(compared)
+}
+
+/// Whether the entries of some derivatives add up to a dense one, which has so many matrices below each other.
+fn compare(
+    program: &Program,
+    id: FunctionId,
+    args: &[Value],
+    dense: DerivativeKind,
+    kinds: &[DerivativeKind],
+    rows: usize,
+) -> Result<bool, String> {
     let mut with_dense = program.clone();
-    let dense = check::derive(&mut with_dense, id, DerivativeKind::JacRev, None).map_err(|d| d.message)?;
+    let dense = check::derive(&mut with_dense, id, dense, None).map_err(|d| d.message)?;
     let Ok(dense) = interpret_prepared(&with_dense, dense, args) else { return Ok(false) };
     let mut wanted = vec![];
     numbers(&dense, &mut wanted);
@@ -32,34 +51,41 @@ pub fn check_sparse(program: &Program, id: FunctionId, args: &[Value]) -> Result
         return Ok(false);
     }
     let tolerance = tolerance(program, id);
-    let results = number_of_parts(&function.result);
-    for kind in [DerivativeKind::JacFwd, DerivativeKind::JacRev] {
+    for kind in kinds {
         let mut shapes = vec![];
-        for (format, stack) in [(Format::Coo, false), (Format::Csr, true)] {
+        let mut layouts = vec![(Format::Coo, false, None), (Format::Csr, true, None)];
+        if *kind == DerivativeKind::Hessian {
+            layouts.push((Format::Coo, true, Some(Triangle::Lower)));
+        }
+        for (format, stack, triangle) in layouts {
             let what = || format!("{} in {}{}", kind.name(), format.name(), if stack { ", stacked" } else { "" });
             // Half of them with narrow indices.
-            let index = if stack { Scalar::I32 } else { Scalar::I64 };
-            let (program, sparse) = derived(program, id, kind, Storage { format, stack, triangle: None, index })?;
+            let index = if format == Format::Csr { Scalar::I32 } else { Scalar::I64 };
+            let (program, sparse) = derived(program, id, *kind, Storage { format, stack, triangle, index })?;
             let args = with_sizes(&program, sparse, args.to_vec()).map_err(|e| format!("{}: the sizes fail: {e}", what()))?;
             let value = interpret_prepared(&program, sparse, &args).map_err(|e| format!("{}: {e}", what()))?;
             let mut found = vec![];
             matrices(&value, &mut found).map_err(|e| format!("{}: {e}", what()))?;
-            let wanted = if stack {
-                vec![stacked(&wanted, &shapes, results)]
+            let mut wanted = if stack {
+                vec![stacked(&wanted, &shapes, rows)]
             } else {
                 shapes = found.iter().map(|m| m.shape).collect();
                 wanted.clone()
             };
             if found.len() != wanted.len() {
-                return Err(format!("{}: {} matrices, but the dense Jacobian has {}", what(), found.len(), wanted.len()));
+                return Err(format!("{}: {} matrices, but the dense one has {}", what(), found.len(), wanted.len()));
+            }
+            if triangle.is_some() {
+                let columns = found[0].shape[1];
+                wanted[0].iter_mut().enumerate().filter(|(k, _)| k % columns > k / columns).for_each(|(_, x)| *x = 0.0);
             }
             let sums: Vec<Vec<f64>> = found.iter().map(dense_of).collect();
             let (a, b): (Vec<f64>, Vec<f64>) = (sums.concat(), wanted.concat());
-            // A zero of a derivative is strong: it may be zero where the dense Jacobian has the product of zero and infinity.
+            // A zero of a derivative is strong: it may be zero where the dense one has the product of zero and infinity.
             let strange = b.iter().any(|x| !x.is_finite());
             let close = |x: &f64, y: &f64| tolerance.distance(*x, *y) <= 1.0 || !y.is_finite();
             if !strange && (a.len() != b.len() || !a.iter().zip(&b).all(|(x, y)| close(x, y))) {
-                return Err(format!("{} is\n{a:?}\nbut the dense Jacobian is\n{b:?}", what()));
+                return Err(format!("{} is\n{a:?}\nbut the dense one is\n{b:?}", what()));
             }
         }
     }
