@@ -32,10 +32,11 @@ const NESTED_EVERY: u64 = 4;
 const SIZES: [(i64, i64); 5] = [(0, 0), (0, 7), (1, 17), (7, 1), (17, 7)];
 /// The derivatives of gradients cost more.
 const NESTED_SIZES: [(i64, i64); 3] = [(0, 1), (1, 7), (7, 2)];
-/// A program that executes more than so many operations at the sizes `PROBE`, as those of deep nests do, is not run where
-/// both sizes are larger than 1.
+/// A program that executes more than so many operations at the sizes `PROBE`, as those of deep nests do, or that has so many
+/// loops in each other, is not run where both sizes are larger than 1.
 const PROBE: (i64, i64) = (5, 5);
 const LIMIT: u64 = 4000;
+const NEST: usize = 6;
 /// How many programs are so.
 static DEEP: AtomicU64 = AtomicU64::new(0);
 /// Programs that fail are made smaller with at most so many tries, and no more after so long.
@@ -143,7 +144,7 @@ fn check_all(seed: u64, generated: &Generated) -> Result<(), String> {
     let mut modes = Modes::new(&program, main)?.ok_or("`f` has floats")?;
     modes.stops = generated.stops();
     let probe = interpret::call(&function, main, &arguments(generated, seed, PROBE.0, PROBE.1));
-    let deep = probe.is_ok_and(|(_, counts)| counts.total() > LIMIT);
+    let deep = probe.is_ok_and(|(_, counts)| counts.total() > LIMIT) || modes.nest() >= NEST;
     DEEP.fetch_add(deep as u64, Relaxed);
     let affordable = |(n, m): &(i64, i64)| !deep || *n.min(m) <= 1;
     for (n, m) in SIZES.into_iter().filter(affordable) {

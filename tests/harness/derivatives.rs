@@ -113,6 +113,21 @@ impl Modes {
         Ok(true)
     }
 
+    /// How many loops of the function stand in each other.
+    pub fn nest(&self) -> usize {
+        fn of(exp: &Exp) -> usize {
+            let own = matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_)) as usize;
+            let mut inside = 0;
+            exp.for_each_child(&mut |e| inside = inside.max(of(e)));
+            own + inside
+        }
+        let (program, id) = self.function.bounded();
+        match &program.function(id).body {
+            Body::Exp(body) => of(body),
+            Body::Derived { .. } | Body::Entries(_) | Body::Jacobian { .. } => 0,
+        }
+    }
+
     /// A value and its tangent cost at most four times what the value and what it consists of do. Of random programs the
     /// inputs and what loops start from count too, as they do for gradients: many of their loops never run.
     pub fn tangent_is_cheap(&self, args: &[Value], counted: Counted) -> Result<(), String> {
