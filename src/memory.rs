@@ -2,6 +2,8 @@
 //!
 //! A process may have a limit on its address space (`ulimit -v`), which all that is mapped counts for, used or not: stacks
 //! of threads and reserves of the allocator too. What is taken by default follows what is left of it.
+//!
+//! Long arrays ask for large pages: with small ones, loops that are bound by memory wait for the translation of addresses too.
 
 /// What a derivative may keep for its way back, in bytes, if nothing else is asked for: half of the machine's memory, or of
 /// what a limit leaves. A power of two, so that the same program is compiled alike from call to call.
@@ -27,6 +29,35 @@ pub fn threads(wanted: usize) -> usize {
         None => wanted,
     }
 }
+
+/// Whether memory has been written to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Filled {
+    NotYet,
+    Already,
+}
+
+/// Asks for large pages below memory that is long enough to gain by them. It is only advice.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub fn large_pages(start: *const u8, bytes: usize, filled: Filled) {
+    const LONG: usize = 4 << 20;
+    if bytes < LONG {
+        return;
+    }
+    let page = page() as usize;
+    let first = (start as usize).next_multiple_of(page);
+    let length = (start as usize + bytes - first) / page * page;
+    let advice = match filled {
+        Filled::NotYet => libc::MADV_HUGEPAGE,
+        Filled::Already => libc::MADV_COLLAPSE,
+    };
+    // SAFETY: the pages lie within the memory, and keep what is in them.
+    unsafe {
+        libc::madvise(first as *mut libc::c_void, length, advice);
+    }
+}
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn large_pages(_: *const u8, _: usize, _: Filled) {}
 
 /// What is left of the address space, if it is limited.
 fn left() -> Option<u64> {

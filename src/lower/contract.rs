@@ -148,16 +148,52 @@ impl Lowering<'_> {
             let far = |offset: &Size| !matches!(step(offset, binders[k].var).as_constant(), Some(-1..=1));
             nest.reads.iter().filter(|r| far(&r.offset)).count() + 2 * far(&nest.written) as usize
         };
-        let legal = |k: usize| binders[k + 1..].iter().all(|b| !b.lo.mentions(binders[k].var) && !b.hi.mentions(binders[k].var));
-        let Some(best) = (0..=last).rev().filter(|k| legal(*k)).min_by_key(|k| badness(*k)) else { return false };
-        if best == last || badness(best) >= badness(last) {
+        let Some(best) = (0..last).rev().filter(|k| self.inside(binders, *k).is_some()).min_by_key(|k| badness(*k)) else { return false };
+        if badness(best) >= badness(last) {
             return false;
         }
-        let mut order = binders.clone();
-        let inner = order.remove(best);
-        order.push(inner);
+        let Some(order) = self.inside(binders, best) else { return false };
         self.ordered(&order, nest.body, &Dest::Array(nest.dest.clone()), 0, nest.store);
         true
+    }
+
+    /// The loops with one of them moved to the inside, if all that are inside of it run over ranges that do not depend on
+    /// it, or that begin or end with it: `j in 0..n, i in j..n` is `i in 0..n, j in 0..i + 1`. The latter not inside of other
+    /// loops, which may run in lanes: there it matters more that a sum stays in registers than in which order it reads.
+    fn inside(&self, binders: &[Binder], k: usize) -> Option<Vec<Binder>> {
+        let mut order = binders.to_vec();
+        let mut facts = self.facts.clone();
+        order[..k].iter().for_each(|b| facts.enter(b.var, &b.lo, &b.hi));
+        let one = Size::constant(1);
+        for at in k..binders.len() - 1 {
+            let (outer, inner) = (order[at].clone(), order[at + 1].clone());
+            let apart = |size: &Size| Some(size.sub(&Size::var(outer.var))).filter(|rest| !rest.mentions(outer.var));
+            let (around, within) = match (inner.lo.mentions(outer.var), inner.hi.mentions(outer.var)) {
+                (false, false) => (inner, outer),
+                _ if self.depth > 0 => return None,
+                // outer + c <= inner < hi
+                (true, false) => {
+                    let c = apart(&inner.lo)?;
+                    let hi = Size::var(inner.var).sub(&c).add(&one);
+                    let ends_within = facts.prove_nonneg(&outer.hi.add(&c).sub(&inner.hi));
+                    let hi = if ends_within { hi } else { hi.minimum(&outer.hi) };
+                    (Binder { lo: outer.lo.add(&c), ..inner }, Binder { hi, ..outer })
+                }
+                // lo <= inner < outer + c
+                (false, true) => {
+                    let c = apart(&inner.hi)?;
+                    let lo = Size::var(inner.var).sub(&c).add(&one);
+                    let begins_within = facts.prove_nonneg(&inner.lo.sub(&c).add(&one).sub(&outer.lo));
+                    let lo = if begins_within { lo } else { lo.maximum(&outer.lo) };
+                    (Binder { hi: outer.hi.sub(&one).add(&c), ..inner }, Binder { lo, ..outer })
+                }
+                (true, true) => return None,
+            };
+            facts.enter(around.var, &around.lo, &around.hi);
+            order[at] = around;
+            order[at + 1] = within;
+        }
+        Some(order)
     }
 
     /// The loops in this order. Loops along the destination's axes, as long as they come in the axes' order, lead to

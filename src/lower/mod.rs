@@ -21,6 +21,7 @@ mod buffers;
 mod checks;
 mod contract;
 mod count;
+mod cover;
 mod deliver;
 mod generate;
 mod history;
@@ -91,6 +92,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
         placed: FxHashSet::default(),
         pieces: FxHashSet::default(),
         block: vec![],
+        depth: 0,
         chain: 0,
         chains: 0,
         mark: 0,
@@ -102,13 +104,13 @@ pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
     kernel.body = block;
     if !options.count {
         checks::lift(&mut kernel);
-        if !options.strict {
-            places::places(&mut kernel);
-        }
     }
     schedule::schedule(&mut kernel, options);
     if !options.count && !options.strict && options.lanes != InLanes::None {
         lanes::lanes(&mut kernel, &mut bounds, options.lanes == InLanes::All);
+    }
+    if !options.count && !options.strict {
+        places::places(&mut kernel, &mut bounds);
     }
     if options.count {
         count::count(&mut kernel);
@@ -144,6 +146,8 @@ struct Lowering<'a> {
     pieces: FxHashSet<Var>,
     /// The statements of the block being written.
     block: Vec<Stmt>,
+    /// The number of blocks around it.
+    depth: usize,
     /// The chain of `let`s being lowered: bodies of `let`s continue it, everything else begins a new one.
     chain: usize,
     chains: usize,
@@ -216,7 +220,9 @@ impl<'a> Lowering<'a> {
     fn nested<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> (Vec<Stmt>, R) {
         let facts = self.facts.clone();
         let outer = std::mem::take(&mut self.block);
+        self.depth += 1;
         let result = self.apart(f);
+        self.depth -= 1;
         self.facts = facts;
         (std::mem::replace(&mut self.block, outer), result)
     }
@@ -249,6 +255,7 @@ impl<'a> Lowering<'a> {
         self.apart_marked(e, |l| match e {
             Exp::Let(..) => unreachable!("handled above"),
             Exp::For(..) | Exp::Sum(..) if l.nest(e, dest, true) => {}
+            Exp::Sum(..) if l.covering(e, dest) => {}
             Exp::Var(_) | Exp::Index(..) => {
                 let value = l.evaluate(e, "row");
                 l.copy(&value, dest);

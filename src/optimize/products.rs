@@ -3,11 +3,13 @@
 //! ```text
 //! for i, k. let e = b[k] + sum j. x[i, j] * w[k, j]; (max(0.0, e), e)
 //! for k. sum i. [p(i, k)] * (for j. x[i, j] * y[i, k], y[i, k])
+//! for k. (for j. sum i. x[i, j] * y[i, k], sum i. y[i, k])
 //! ```
 //! are
 //! ```text
 //! let t = for i, k. sum j. x[i, j] * w[k, j]; for i, k. let e = b[k] + t[i, k]; (max(0.0, e), e)
 //! let z = for i, k. [p(i, k)] * y[i, k]; (for k, j. sum i. x[i, j] * z[i, k], for k. sum i. z[i, k])
+//! (for k, j. sum i. x[i, j] * y[i, k], for k. sum i. y[i, k])
 //! ```
 //! The second where all `x` are finite, so that what a false bracket guards is zero.
 //! What is stored for it is no larger than an array that is read, and little beside the product. It runs last: as it would
@@ -37,6 +39,7 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
             Some(new) => Ok(new),
             None => Err(for_(i, n, Exp::Sum(range, body))),
         },
+        Exp::Tuple(parts) if is_long(&n) && parts.iter().any(|p| is_row_of_product(i, p)) => Ok(beside(cx, (i, n), parts)),
         body => Err(for_(i, n, body)),
     }
 }
@@ -77,6 +80,34 @@ fn is_product(i: Var, k: Var, range: &Range, body: &Exp) -> bool {
             && keys.contains(&Exp::Var(own)) && keys.contains(&Exp::Var(range.index)) && !e.mentions(other))
     };
     fixed && (reads(a, i, k) && reads(b, k, i) || reads(a, k, i) && reads(b, i, k))
+}
+
+/// The row `i` of a matrix product, `for k. sum j. a[i, j] * b[k, j]`.
+fn is_row_of_product(i: Var, part: &Exp) -> bool {
+    let Exp::For(k, m, body) = part else { return false };
+    matches!(&**body, Exp::Sum(range, body) if is_long(m) && !m.mentions(i) && is_product(i, *k, range, body))
+}
+
+/// Matrix products beside what is computed in the same traversal of their rows; that stays together.
+fn beside(cx: &mut Context, (i, n): (Var, Size), parts: Vec<Exp>) -> Exp {
+    let mut names = vec![];
+    let mut rest = vec![];
+    let mut results = vec![];
+    for part in parts {
+        results.push(if is_row_of_product(i, &part) {
+            copy(cx.vars, &for_(i, n.clone(), part), &Substitution::default())
+        } else {
+            let ty = type_of_exp(cx.vars, &part).with_axis(&n);
+            names.push(cx.vars.fresh("t", ty));
+            rest.push(part);
+            Exp::Var(*names.last().expect("just named"))
+        });
+    }
+    if rest.is_empty() {
+        return tuple(results);
+    }
+    let together = copy(cx.vars, &for_(i, n, tuple(rest)), &Substitution::default());
+    let_(names, together, tuple(results))
 }
 
 fn apart(cx: &mut Context, (i, n): (Var, Size), (k, m): (Var, Size), body: Exp, found: Exp) -> Exp {

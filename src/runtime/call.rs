@@ -1,7 +1,8 @@
 //! Calling compiled code: values in, values out.
 //!
 //! The entry takes sizes, and pointers to the leaves of the parameters and of the result; scalars go by pointer as well.
-//! Outputs belong to the caller, who may use them again for the next call. The workspace is kept between calls.
+//! Outputs belong to the caller, who may use them again for the next call. The workspace is kept between calls, and so are
+//! the sizes: arguments of the same shapes have the same.
 
 use super::Error;
 use super::cache::Loaded;
@@ -13,6 +14,7 @@ use crate::interpret::{Counts, Failure};
 use crate::ir::{FunctionId, Program, Type};
 use crate::loops::Kernel;
 use crate::loops::Site;
+use crate::memory::{Filled, large_pages};
 use crate::types::Lit;
 use crate::value::{Data, Value};
 use std::ffi::c_void;
@@ -48,8 +50,8 @@ pub struct Compiled {
     sites: Vec<Site>,
     entry: Entry,
     work: Work,
-    /// A workspace that no call is using.
-    spare: Mutex<Option<Workspace>>,
+    /// What the last call left, unless one is using it.
+    spare: Mutex<Option<Spare>>,
     /// Of code for profiling.
     pub(super) sampler: Option<Sampler>,
     /// What the last call copied, in counting builds.
@@ -121,13 +123,16 @@ impl Compiled {
     pub fn call_into(&self, args: &[Value], result: &mut Option<Value>, threads: usize) -> Result<Counts, Failure> {
         let f = self.program.function(self.id);
         let plain = |message: String, note: &str| Failure { site: f.span, called: None, message, note: note.to_string() };
-        let sizes = bind::sizes(&self.program, self.id, args).map_err(|e| Failure {
-            site: f.span,
-            called: None,
-            message: e.message,
-            note: e.notes.join("\n"),
-        })?;
-        let given: Vec<i64> = f.sizes.iter().map(|v| sizes[v]).collect();
+        let spare = self.spare.lock().unwrap_or_else(|e| e.into_inner()).take();
+        let (known, kept) = spare.map_or((None, None), |s| (Some(s.sizes), Some(s.workspace)));
+        let known = match known.filter(|known| known.are_of(args)) {
+            Some(known) => known,
+            None => {
+                let sizes = bind::sizes(&self.program, self.id, args).map_err(|e| plain(e.message, &e.notes.join("\n")))?;
+                KnownSizes::new(args, f.sizes.iter().map(|v| sizes[v]).collect(), sizes)
+            }
+        };
+        let (given, sizes) = (&known.given, &known.sizes);
         let mut inputs = vec![];
         args.iter().for_each(|a| input_leaves(a, &mut inputs));
 
@@ -157,15 +162,14 @@ impl Compiled {
         let status = unsafe {
             let bytes = (self.work)(given.as_ptr(), inputs.as_ptr());
             let bytes = usize::try_from(bytes).map_err(|_| plain("the call does not fit in memory".into(), "its sizes are too large"))?;
-            let spare = self.spare.lock().unwrap_or_else(|e| e.into_inner()).take().filter(|w| w.layout.size() >= bytes);
-            let workspace = match spare {
+            let workspace = match kept.filter(|w| w.layout.size() >= bytes) {
                 Some(w) => w,
                 None => Workspace::new(bytes).ok_or_else(|| {
                     plain(format!("the call needs a workspace of {bytes} bytes, which is not to be had"), "take smaller inputs")
                 })?,
             };
             let status = (self.entry)(given.as_ptr(), inputs.as_ptr(), outputs.as_ptr(), workspace.start.cast(), &mut context);
-            *self.spare.lock().unwrap_or_else(|e| e.into_inner()) = Some(workspace);
+            *self.spare.lock().unwrap_or_else(|e| e.into_inner()) = Some(Spare { workspace, sizes: known });
             status
         };
         self.copied_bytes.store(context.copied_bytes, Ordering::Relaxed);
@@ -195,6 +199,57 @@ fn keep(library: libloading::Library, c_source: &str) -> Option<libloading::Libr
     }
 }
 
+/// What a call leaves for the next.
+struct Spare {
+    workspace: Workspace,
+    sizes: KnownSizes,
+}
+
+/// The sizes of a call, and the shapes of arguments that they follow from.
+struct KnownSizes {
+    shapes: Vec<i64>,
+    given: Vec<i64>,
+    sizes: bind::Sizes,
+}
+
+impl KnownSizes {
+    fn new(args: &[Value], given: Vec<i64>, sizes: bind::Sizes) -> KnownSizes {
+        let mut shapes = vec![];
+        args.iter().for_each(|a| shape_words(a, &mut |word| shapes.push(word)));
+        KnownSizes { shapes, given, sizes }
+    }
+    fn are_of(&self, args: &[Value]) -> bool {
+        let mut known = self.shapes.iter();
+        let mut same = true;
+        args.iter().for_each(|a| shape_words(a, &mut |word| same = same && known.next() == Some(&word)));
+        same && known.next().is_none()
+    }
+}
+
+/// All of a value that sizes may follow from, so that they are the same where it is the same.
+fn shape_words(value: &Value, word: &mut impl FnMut(i64)) {
+    match value {
+        Value::Scalar(lit) => {
+            word(0);
+            word(lit.scalar() as i64);
+            if let Lit::I64(k) = lit {
+                word(*k);
+            }
+        }
+        Value::Array(a) => {
+            word(1);
+            word(a.scalar() as i64);
+            word(a.shape.len() as i64);
+            a.shape.iter().for_each(|n| word(*n as i64));
+        }
+        Value::Tuple(parts) => {
+            word(2);
+            word(parts.len() as i64);
+            parts.iter().for_each(|p| shape_words(p, word));
+        }
+    }
+}
+
 /// Memory aligned for vectors.
 struct Workspace {
     start: *mut u8,
@@ -208,7 +263,11 @@ impl Workspace {
         let layout = std::alloc::Layout::from_size_align(bytes.max(64), 64).ok()?;
         // SAFETY: the layout is not empty.
         let start = unsafe { std::alloc::alloc(layout) };
-        (!start.is_null()).then_some(Workspace { start, layout })
+        if start.is_null() {
+            return None;
+        }
+        large_pages(start, bytes, Filled::NotYet);
+        Some(Workspace { start, layout })
     }
 }
 impl Drop for Workspace {

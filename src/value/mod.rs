@@ -25,6 +25,7 @@ pub mod print;
 pub mod sparse;
 pub mod tree;
 
+use crate::memory::{Filled, large_pages};
 use crate::types::{Lit, Scalar};
 
 /// Row-major.
@@ -82,12 +83,25 @@ impl std::error::Error for Error {}
 
 impl Data {
     pub fn zeros(scalar: Scalar, count: usize) -> Data {
-        match scalar {
+        let zeros = match scalar {
             Scalar::F64 => Data::F64(vec![0.0; count]),
             Scalar::F32 => Data::F32(vec![0.0; count]),
             Scalar::I64 => Data::I64(vec![0; count]),
             Scalar::I32 => Data::I32(vec![0; count]),
             Scalar::Bool => Data::Bool(vec![false; count]),
+        };
+        // They come from the system as they are, and no page is there before it is written to.
+        zeros.large_pages(Filled::NotYet);
+        zeros
+    }
+    /// Asks for large pages.
+    pub fn large_pages(&self, filled: Filled) {
+        match self {
+            Data::F64(v) => large_pages(v.as_ptr().cast(), size_of_val(v.as_slice()), filled),
+            Data::F32(v) => large_pages(v.as_ptr().cast(), size_of_val(v.as_slice()), filled),
+            Data::I64(v) => large_pages(v.as_ptr().cast(), size_of_val(v.as_slice()), filled),
+            Data::I32(v) => large_pages(v.as_ptr().cast(), size_of_val(v.as_slice()), filled),
+            Data::Bool(v) => large_pages(v.as_ptr().cast(), v.len(), filled),
         }
     }
     pub fn scalar(&self) -> Scalar {

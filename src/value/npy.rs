@@ -6,6 +6,7 @@
 
 use super::array::count_of;
 use super::{Array, Data, Error};
+use crate::memory::Filled;
 use crate::unfinished;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -47,6 +48,7 @@ pub fn read(source: &mut impl Read) -> Result<Array, Error> {
     let count = count_of(&header.shape).filter(|n| n.checked_mul(width).is_some()).ok_or_else(large)?;
     let data = read_elements(source, element, width, big, count)?;
     let data = if header.fortran_order && header.shape.len() > 1 { to_row_major(&header.shape, data) } else { data };
+    data.large_pages(Filled::Already);
     Ok(Array { shape: header.shape, data })
 }
 
