@@ -163,6 +163,8 @@ pub struct Lanes {
     pub own: FxHashSet<Buffer>,
     /// Whether the last block may be a part of one, under a mask; then there is nothing left over.
     pub partial: bool,
+    /// Whether what is left over runs in blocks of one vector first.
+    pub narrow: bool,
 }
 
 /// The lanes of a vector: 64 bytes of the widest scalars.

@@ -16,29 +16,42 @@ use super::*;
 
 /// Vectors of a value where the body has loops of its own, whose sums then run side by side.
 const VECTORS: usize = 4;
-/// The most statements of a body.
+/// The most statements of a body, and of one that is written for blocks of one vector too.
 const MOST_STATEMENTS: usize = 1500;
+const MOST_TWICE: usize = 40;
 
 pub(super) fn lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, eager: bool) {
     let mut body = std::mem::take(&mut kernel.body);
     let known = kernel.known_at_entry();
-    visit(kernel, bounds, &known, eager, &mut body);
+    visit(kernel, bounds, &known, eager, &mut body, false);
     kernel.body = body;
 }
 
-fn visit(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, known: &FxHashSet<Local>, eager: bool, block: &mut [Stmt]) {
+fn visit(
+    kernel: &mut Kernel,
+    bounds: &mut FxHashMap<Buffer, Option<Expr>>,
+    known: &FxHashSet<Local>,
+    eager: bool,
+    block: &mut [Stmt],
+    again: bool,
+) {
     for stmt in block {
         if let Stmt::Loop(l) = stmt {
             if let Some(new) = in_partial_lanes(kernel, eager, l) {
                 *l = new;
                 continue;
             }
-            if let Some(new) = in_lanes(kernel, bounds, known, eager, l) {
+            if let Some(mut new) = in_lanes(kernel, bounds, known, eager, l) {
+                if let Schedule::Lanes(lanes) = &mut new.schedule {
+                    // Something is left over each time that the loop runs.
+                    lanes.narrow = again && lanes.vectors > 1 && statements(&new.body) <= MOST_TWICE;
+                }
                 *l = new;
                 continue;
             }
         }
-        stmt.blocks_mut().into_iter().for_each(|b| visit(kernel, bounds, known, eager, b));
+        let again = again || matches!(stmt, Stmt::Loop(_) | Stmt::Forever(_));
+        stmt.blocks_mut().into_iter().for_each(|b| visit(kernel, bounds, known, eager, b, again));
     }
 }
 
@@ -240,7 +253,7 @@ pub(super) struct Analysis {
 fn analyse(kernel: &Kernel, index: Local, totals: &[(Local, Combine)], body: &[Stmt]) -> Option<Analysis> {
     let inside = allocated(body);
     let varying = totals.iter().map(|(l, _)| *l).chain([index]).collect();
-    let lanes = Lanes { vectors: 1, varying, own: FxHashSet::default(), partial: false };
+    let lanes = Lanes { vectors: 1, varying, own: FxHashSet::default(), partial: false, narrow: false };
     let mut analysis = Analysis { lanes, index, inside };
     loop {
         let before = (analysis.lanes.varying.len(), analysis.lanes.own.len());

@@ -24,7 +24,6 @@ struct Block<'a> {
 impl Emitter<'_> {
     pub(super) fn in_lanes(&mut self, l: &Loop, lanes: &Lanes, lo: &str, hi: &str) {
         let index = self.names.local(l.index).to_string();
-        let width = lanes.width();
         let totals: Vec<Local> = match &l.order {
             Order::Reduction(totals) | Order::Accumulation(totals, _) => totals.iter().map(|(total, _)| *total).collect(),
             Order::Sequential | Order::Independent => vec![],
@@ -35,33 +34,15 @@ impl Emitter<'_> {
         if lanes.partial {
             return self.in_partial_lanes(l, lanes, &totals, (lo, hi));
         }
-        let block = Block { lanes, index: l.index, mask: None, shared: &shared, plain, live: None };
         let fails = l.body.iter().any(can_fail);
         line!(self, "int64_t {index} = {lo};");
-        line!(self, "if ({hi} - {index} >= {width}) {{");
-        self.depth += 1;
-        for total in &totals {
-            for m in 0..lanes.vectors {
-                line!(self, "{} {} = {{0}};", self.vector_type(*total), self.part(*total, m));
-            }
+        self.blocks_of_lanes(l, lanes, &totals, &shared, &plain, hi);
+        if lanes.narrow {
+            let one = Lanes { vectors: 1, ..lanes.clone() };
+            self.blocks_of_lanes(l, &one, &totals, &shared, &plain, hi);
         }
-        line!(self, "for (; {index} + {} <= {hi}; {index} += {width}) {{", width);
-        self.depth += 1;
-        for m in 0..lanes.vectors {
-            line!(self, "const iv_vl {} = {index} + {} + iv_lane_numbers;", self.part(l.index, m), m * LANES);
-        }
-        self.lane_stmts(&block, &l.body);
-        self.depth -= 1;
-        self.line("}");
-        for total in &totals {
-            let (name, sum) = (self.names.local(*total).to_string(), self.sum_of(*total));
-            let parts: Vec<String> = (0..lanes.vectors).map(|m| self.part(*total, m)).collect();
-            line!(self, "{name} += {sum}({});", parts.join(" + "));
-        }
-        self.depth -= 1;
-        self.line("}");
         if fails {
-            line!(self, "{}:;", block.plain);
+            line!(self, "{plain}:;");
         }
         line!(self, "for (; {index} < {hi}; {index}++) {{");
         self.block(&l.body);
@@ -69,6 +50,35 @@ impl Emitter<'_> {
         if fails {
             line!(self, "if (IV_UNLIKELY(status)) goto {};", self.end);
         }
+    }
+
+    /// As many whole blocks as there are from the index on.
+    fn blocks_of_lanes(&mut self, l: &Loop, lanes: &Lanes, totals: &[Local], shared: &[Buffer], plain: &str, hi: &str) {
+        let index = self.names.local(l.index).to_string();
+        let width = lanes.width();
+        let block = Block { lanes, index: l.index, mask: None, shared, plain: plain.to_string(), live: None };
+        line!(self, "if ({hi} - {index} >= {width}) {{");
+        self.depth += 1;
+        for total in totals {
+            for m in 0..lanes.vectors {
+                line!(self, "{} {} = {{0}};", self.vector_type(*total), self.part(*total, m));
+            }
+        }
+        line!(self, "for (; {index} + {width} <= {hi}; {index} += {width}) {{");
+        self.depth += 1;
+        for m in 0..lanes.vectors {
+            line!(self, "const iv_vl {} = {index} + {} + iv_lane_numbers;", self.part(l.index, m), m * LANES);
+        }
+        self.lane_stmts(&block, &l.body);
+        self.depth -= 1;
+        self.line("}");
+        for total in totals {
+            let (name, sum) = (self.names.local(*total).to_string(), self.sum_of(*total));
+            let parts: Vec<String> = (0..lanes.vectors).map(|m| self.part(*total, m)).collect();
+            line!(self, "{name} += {sum}({});", parts.join(" + "));
+        }
+        self.depth -= 1;
+        self.line("}");
     }
 
     /// Blocks of one vector, of which the last may be a part.
