@@ -258,6 +258,12 @@ impl Compiler {
         let written = |ty: &Type| ty.map_sizes(&mut |s| s.substitute(&|v| known.get(&v).and_then(exp_size)));
         let signature = function.signature.map(|s| Box::new(Signature { result: written(&s.result), ..*s }));
         let result = written(&function.result);
+        for param in &function.params {
+            let ty = written(self.program.vars.ty(*param));
+            if ty != *self.program.vars.ty(*param) {
+                self.program.vars.set_ty(*param, ty);
+            }
+        }
         self.program.functions[id.0 as usize] = Function { body: Body::Exp(body), result, signature, ..self.program.function(id).clone() };
     }
 

@@ -21,11 +21,11 @@ mod harness;
 
 use harness::derivatives::{Counted, Modes};
 use harness::stages::{Stages, Target};
-use harness::{load, read};
+use harness::{direction, load, read};
 use iverson::check::{self, DerivativeKind};
 use iverson::diagnostic::render;
 use iverson::ir::print::print_function;
-use iverson::ir::{FunctionId, Program, Type};
+use iverson::ir::{Body, Function, FunctionId, Program, Type};
 use iverson::library;
 use iverson::pipeline;
 use iverson::value::named::Named;
@@ -329,10 +329,38 @@ impl Subject {
                     }
                 }
             }
+            let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.check_second(id)));
+            if let Err(e) = found.unwrap_or_else(|_| Err("panicked".to_string())) {
+                wrong.push(format!("the second derivative of {}\n{e}", program.function(id).name));
+            }
         }
         wrong
     }
+
+    /// `jvp` of `vjp` and `vjp` of `vjp`, of small functions at a small size.
+    fn check_second(&mut self, id: FunctionId) -> Result<(), String> {
+        let small = |function: &Function| matches!(&function.body, Body::Exp(e) if e.node_count() <= TWICE);
+        let program = self.program()?;
+        let calls = harness::sample::sweep(program, id);
+        let Some(args) = calls.get(SECOND_SIZE).filter(|args| small(program.function(id)) && harness::fits(program, id, args).is_ok())
+        else {
+            return Ok(());
+        };
+        let Ok(value) = self.stages(id, None, &None)?.call(args, Target::Interpreter)? else { return Ok(()) };
+        let program = self.program()?;
+        let Some(seed) = direction(&value.0, 77).filter(|_| !check::float_params(program, id).is_empty()) else { return Ok(()) };
+        let (program, id) = derived(program, id, DerivativeKind::Vjp, &None)?;
+        let args: Vec<Value> = args.iter().cloned().chain([seed]).collect();
+        let Some(mut modes) = Modes::new(&program, id)? else { return Ok(()) };
+        modes.again = true;
+        modes.check(&args, Target::Interpreter).map(|_| ())
+    }
 }
+
+/// Functions of more nodes are not differentiated twice, but where a command says so.
+const TWICE: usize = 40;
+/// At which of the sizes of a sweep they are.
+const SECOND_SIZE: usize = 2;
 
 fn derived(program: &Program, id: FunctionId, kind: DerivativeKind, wrt: &Option<Vec<String>>) -> Result<(Program, FunctionId), String> {
     let mut program = program.clone();

@@ -17,7 +17,7 @@ use super::erase::{erase, restore};
 use super::operators::index_name;
 use super::sparse::Storage;
 use crate::diagnostic::Diagnostic;
-use crate::ir::build::{bool, float, for_, guard, index, let_, lets, singleton, tuple, tuple_type, type_of, zero};
+use crate::ir::build::{bool, convert, float, for_, guard, index, let_, lets, singleton, tuple, tuple_type, type_of, zero};
 use crate::ir::{Body, Exp, Function, FunctionId, Mode, Program, Scalar, Site, Size, Type, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -504,10 +504,10 @@ impl Deriving<'_> {
                     .iter()
                     .map(|(param, by_leaf)| {
                         let mut leaf = 0;
-                        self.like(param, &mut |d, _| {
+                        self.like(param, &mut |d, part| {
                             let (shape, rows) = &by_leaf[leaf];
                             leaf += 1;
-                            d.transposed(rows[row], shape, result.shape())
+                            d.transposed(rows[row], shape, result.shape(), part.scalar())
                         })
                     })
                     .collect();
@@ -524,18 +524,20 @@ impl Deriving<'_> {
         }
     }
 
-    /// `for rows, columns. a[columns, rows]`
-    fn transposed(&mut self, a: Var, columns: &[Size], rows: &[Size]) -> Exp {
-        if columns.is_empty() || rows.is_empty() {
+    /// `for rows, columns. a[columns, rows]`, in the parameter's kind of floats, as reverse mode has it.
+    fn transposed(&mut self, a: Var, columns: &[Size], rows: &[Size], wanted: Option<Scalar>) -> Exp {
+        let own = self.program.vars.ty(a).scalar();
+        let (own, wanted) = own.zip(wanted).unwrap_or((Scalar::F64, Scalar::F64));
+        if (columns.is_empty() || rows.is_empty()) && own == wanted {
             return Exp::Var(a);
         }
         let mut fresh = |k: usize| self.program.vars.fresh(index_name(k), Type::I64);
         let outer: Vec<Var> = (0..rows.len()).map(&mut fresh).collect();
         let inner: Vec<Var> = (rows.len()..rows.len() + columns.len()).map(&mut fresh).collect();
-        let keys = inner.iter().chain(&outer).map(|v| Exp::Var(*v)).collect();
+        let keys: Vec<Exp> = inner.iter().chain(&outer).map(|v| Exp::Var(*v)).collect();
         let loops = outer.into_iter().zip(rows).chain(inner.into_iter().zip(columns));
-        let body = index(a, keys, Site::default());
-        loops.rev().fold(body, |body, (v, size)| for_(v, size.clone(), body))
+        let read = if keys.is_empty() { Exp::Var(a) } else { index(a, keys, Site::default()) };
+        loops.rev().fold(convert(read, own, wanted), |body, (v, size)| for_(v, size.clone(), body))
     }
 
     fn reverse_jacobian(&mut self, f: FunctionId, wrt: &[usize]) -> FunctionId {

@@ -6,6 +6,7 @@ use iverson::bind;
 use iverson::check::{self, DerivativeKind};
 use iverson::cost::{Cost, cost};
 use iverson::interpret;
+use iverson::ir::build::exp_size;
 use iverson::ir::print::print_function;
 use iverson::ir::widen::{has_f32, widen};
 use iverson::ir::{Annotation, Body, Exp, FunctionId, Lit, Program, Reduction, Size, Type, Var, Vars};
@@ -20,6 +21,8 @@ pub struct Modes {
     pub wrt: Vec<usize>,
     /// Whether `stop_gradient` makes derivatives other than differences.
     pub stops: bool,
+    /// Whether the function is a derivative itself. What it saves of triangles it saves in squares, whose adjoints are added.
+    pub again: bool,
     /// The formulas of the function and of its vjp, after all passes.
     costs: [Cost; 2],
 }
@@ -49,7 +52,7 @@ impl Modes {
             let (program, id) = stages.last();
             cost(program, id)
         });
-        Ok(Some(Modes { function, forward: stages(DerivativeKind::Jvp)?, reverse, wrt, stops: false, costs }))
+        Ok(Some(Modes { function, forward: stages(DerivativeKind::Jvp)?, reverse, wrt, stops: false, again: false, costs }))
     }
 
     /// All that must hold at a point; `Ok(false)` where the function fails there.
@@ -98,7 +101,7 @@ impl Modes {
         let (program, id) = self.function.bounded();
         let Body::Exp(body) = &program.function(id).body else { return Err("a function that is not defined".to_string()) };
         // What has a size of its own in every step cannot be kept for the way back, and is computed once more.
-        let factor = 4 + levels_of_blocks(body, false) + has_ragged(&program.vars, body, false, &mut vec![]) as u64;
+        let factor = 4 + levels_of_blocks(body, false) + self.has_ragged(&program.vars, body, false, &mut vec![]) as u64;
         let bound = factor * (own + inputs + moved + size(&value));
         let (program, id) = self.reverse.bounded();
         let cost = interpret::call(program, id, &reverse_args).map_err(|f| f.message)?.1.total();
@@ -111,6 +114,34 @@ impl Modes {
             ));
         }
         Ok(true)
+    }
+
+    /// Whether loops have arrays or loops in them whose sizes are computed there, from data or from states.
+    fn has_ragged(&self, vars: &Vars, exp: &Exp, inside: bool, computed: &mut Vec<Var>) -> bool {
+        let is_computed = |size: &Size, computed: &[Var]| computed.iter().any(|c| size.mentions(*c));
+        let of_data = |e: &Exp, computed: &[Var]| exp_size(e).is_none_or(|size| is_computed(&size, computed));
+        let ragged = match exp {
+            Exp::Let(bound, _, _) => bound.iter().any(|v| vars.ty(*v).shape().iter().any(|size| is_computed(size, computed))),
+            Exp::For(_, size, _) => is_computed(size, computed),
+            Exp::Sum(range, _) | Exp::Reduce(_, range, _, _) => inside && (of_data(&range.lo, computed) || of_data(&range.hi, computed)),
+            _ => false,
+        };
+        if ragged {
+            return true;
+        }
+        let is_loop = matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
+        let bound = match exp {
+            Exp::Let(bound, _, _) if inside => bound.clone(),
+            Exp::For(i, _, _) if self.again => vec![*i],
+            Exp::Sum(range, _) if self.again => vec![range.index],
+            Exp::History(h) => h.state.clone(),
+            Exp::Loop(l) => l.state.clone(),
+            _ => vec![],
+        };
+        computed.extend(bound.iter().filter(|v| *vars.ty(**v) == Type::I64));
+        let mut found = false;
+        exp.for_each_child(&mut |e| found = found || self.has_ragged(vars, e, inside || is_loop, computed));
+        found
     }
 
     /// How many loops of the function stand in each other.
@@ -257,23 +288,6 @@ fn levels_of_blocks(exp: &Exp, inside: bool) -> u64 {
     let inside = inside || matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
     exp.for_each_child(&mut |e| levels += levels_of_blocks(e, inside));
     levels
-}
-
-/// Whether loops have arrays in them whose sizes are computed there, from data.
-fn has_ragged(vars: &Vars, exp: &Exp, inside: bool, computed: &mut Vec<Var>) -> bool {
-    if let Exp::Let(bound, _, _) = exp {
-        let ragged = |v: &Var| vars.ty(*v).shape().iter().any(|size| computed.iter().any(|c| size.mentions(*c)));
-        if bound.iter().any(ragged) {
-            return true;
-        }
-        if inside {
-            computed.extend(bound.iter().filter(|v| *vars.ty(**v) == Type::I64));
-        }
-    }
-    let inside = inside || matches!(exp, Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) | Exp::History(_) | Exp::Loop(_));
-    let mut found = false;
-    exp.for_each_child(&mut |e| found = found || has_ragged(vars, e, inside, computed));
-    found
 }
 
 fn has_product(exp: &Exp) -> bool {

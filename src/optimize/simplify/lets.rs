@@ -2,6 +2,7 @@
 
 use super::super::Context;
 use super::super::fuse::read_elementwise;
+use super::super::share::canonical;
 use super::arrays::{shared, total};
 use super::one_place::{Keys, narrow};
 use super::sink::{sink, sinks};
@@ -139,7 +140,9 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
             return Ok(sink(body, &vars, value, total));
         }
     }
-    let [v] = vars.as_slice() else { return prune(vars, value, body, uses).or_else(|same| split_view(cx, same)) };
+    let [v] = vars.as_slice() else {
+        return prune(vars, value, body, uses).or_else(|same| split_view(cx, same)).or_else(|same| merge_parts(cx, same));
+    };
     let (v, u) = (*v, of(*v));
     let ty = cx.vars.ty(v).clone();
     let replace = |cx: &mut Context, value: Exp, body: Exp| substitute(cx.vars, body, &Substitution::from_iter([(v, value)]));
@@ -381,6 +384,31 @@ fn split_view(cx: &mut Context, exp: Exp) -> Result<Exp, Exp> {
     let one = substitute(cx.vars, one, &Substitution::from_iter([(*i, Exp::Var(j))]));
     let body = let_(vec![vars[at]], for_(j, size.clone(), one), *body);
     Ok(let_(others.iter().map(|k| vars[*k]).collect(), rest, body))
+}
+
+/// `let (a, b) = for i. let …; (e, e); …`, as derivatives of derivatives save one thing twice: all is read from one of them.
+fn merge_parts(cx: &mut Context, exp: Exp) -> Result<Exp, Exp> {
+    let Exp::Let(vars, value, body) = exp else { return Err(exp) };
+    let mut rest = &*value;
+    while let Exp::For(_, _, next) | Exp::Let(_, _, next) | Exp::Guard(_, next) = rest {
+        rest = next;
+    }
+    let parts = match rest {
+        Exp::Tuple(parts) if parts.len() == vars.len() => parts,
+        _ => return Err(Exp::Let(vars, value, body)),
+    };
+    let mut first = FxHashMap::default();
+    let twice = parts.iter().zip(&vars).find_map(|(part, v)| {
+        let same = *first.entry(canonical(part)).or_insert(*v);
+        (same != *v && cx.vars.ty(same) == cx.vars.ty(*v)).then_some((same, *v))
+    });
+    match twice {
+        Some((same, v)) if body.mentions(v) => {
+            let body = substitute(cx.vars, *body, &Substitution::from_iter([(v, Exp::Var(same))]));
+            Ok(Exp::Let(vars, value, Box::new(body)))
+        }
+        _ => Err(Exp::Let(vars, value, body)),
+    }
 }
 
 /// The parts `keep` of a tuple, pushed inwards, and those that had to be kept with them.
