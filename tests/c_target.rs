@@ -309,3 +309,41 @@ fn narrow_bands_are_added_where_they_are() {
     let result = compiled.call(&[floats(1 << 12), floats(3)], 1).unwrap();
     assert_eq!(result.floats()[2..5], [3.0 * 0.5 * 0.5f64.sin(); 3]);
 }
+
+/// Rows at once and outer products in registers (`emit/c/lanes/tiles.rs`): triangles, bands and whole matrices, of sizes below
+/// and above those that are worth it, and with blocks of lanes that are not filled.
+#[test]
+fn tiles_agree_with_the_interpreter() {
+    let shapes = [
+        ("(d * (d - 1)) div 2", "0..a", "(b * (2 * d - b - 1)) div 2 + a - b - 1", true),
+        ("(d * (d - 1)) div 2", "0..a", "(a * (a - 1)) div 2 + b", true),
+        ("(d * (d + 1)) div 2", "a..d", "a * d - (a * (a - 1)) div 2 + b - a", true),
+        ("d * d", "max(0, a - 5)..min(d, a + 6)", "a * d + b", true),
+        ("d * d", "max(0, a - 5)..min(d, a + 6)", "b * d + a", true),
+        ("d * d", "0..(if a mod 2 == 0 then d else 0)", "a * d + b", false),
+    ];
+    for (size, range, place, turned) in shapes {
+        let text = format!(
+            "def logsumexp(x: [n]f64) -> f64 = let m = max i. x[i]; m + log(sum i. exp(x[i] - m))
+             def f(w: [k, {size}]f64, mu: [k, d]f64, x: [n, d]f64) -> f64 =
+               sum i. logsumexp(for c in 0..k.
+                 let z = for a. x[i, a] - mu[c, a];
+                 let q = for a in 0..d. 2.0 * z[a] + sum b in {range}. w[c, {place}] * z[b];
+                 -0.1 * (sum a. q[a]^2))"
+        );
+        let mut program = program(&text);
+        let id = program.find("f").unwrap();
+        let wrt = ["w".to_string(), "mu".to_string()];
+        let gradient = derive(&mut program, id, DerivativeKind::ValueAndGrad, Some(&wrt)).unwrap();
+        let prepared = prepare(&program, gradient, None);
+        let compiled = runtime::compile(&prepared, gradient, Options::default()).unwrap();
+        assert_eq!(compiled.c_source.contains("iv_products_d(turned"), turned, "{text}\n{}", compiled.c_source);
+        for (n, d) in [(70, 31), (32, 40), (33, 8), (40, 1)] {
+            let args = sample::arguments(&prepared, gradient, &[2, d, n], 1);
+            let mut result = None;
+            compiled.call_into(&args, &mut result, 1).unwrap();
+            let expected = interpret::call(&prepared, gradient, &args).unwrap().0;
+            check_close(&result.unwrap(), &expected, CLOSE).unwrap_or_else(|e| panic!("{text}\nn = {n}, d = {d}: {e}"));
+        }
+    }
+}

@@ -48,6 +48,7 @@ fn worth_trying(exp: &Exp, vars: &[Var], size: &Size, total: usize) -> bool {
                 found.1 += uses(exp, vars);
             }
             Exp::Let(..) | Exp::Op(..) | Exp::Tuple(_) | Exp::Array(_) => exp.for_each_child(&mut |e| look(e, vars, size, found)),
+            Exp::Guard(p, e) if is_nonempty(p, size) => look(e, vars, size, found),
             _ => {}
         }
     }
@@ -144,6 +145,19 @@ fn named(cx: &mut Context, exp: Exp, vars: &[Var], size: &Size, bindings: &mut V
         Exp::Op(..) | Exp::Tuple(_) | Exp::Array(_) if exp.mentions_any(vars) => {
             exp.map_children(&mut |e| named(cx, e, vars, size, bindings))
         }
+        // Where the condition does not hold, nothing is summed.
+        Exp::Guard(p, e) if is_nonempty(&p, size) && e.mentions_any(vars) => match *e {
+            Exp::Let(names, value, body) if is_consumer(&value, vars, size) => {
+                bindings.push((names, *value));
+                guard(*p, named(cx, *body, vars, size, bindings))
+            }
+            e => guard(*p, named(cx, e, vars, size, bindings)),
+        },
         exp => exp,
     }
+}
+
+/// Whether a condition says that there is something of this size.
+fn is_nonempty(p: &Exp, size: &Size) -> bool {
+    matches!(p, Exp::Op(Op::Lt, args, _) if args[0] == i64(0) && exp_size(&args[1]).is_some_and(|s| s.axis() == size.axis()))
 }

@@ -10,6 +10,8 @@
 //! where what `y` is multiplied with is the same for all `i`: the product is done once, not for each. With a sum inside whose
 //! index says where the result is added, `sum c. {c -> …}`, there is a `y` for each place.
 //! It is done where the function reads elements of `y` again and again: else nothing is saved.
+//!
+//! `for a. sum i. sum b. m[a, b] * y[i, b]`, where the summands' arrays are one, is `let t = sum i. y[i]; for a. sum b. m[a, b] * t[b]`.
 
 use super::simplify::arrays::total;
 use super::store_or_recompute::is_read_again;
@@ -20,7 +22,123 @@ use crate::ir::*;
 use rustc_hash::FxHashSet;
 
 pub fn sum_first(cx: &mut Context, exp: Exp) -> Exp {
-    rewrite_everywhere(cx, exp, "sum_first", &rule)
+    let exp = rewrite_everywhere(cx, exp, "sum_first", &rule);
+    rewrite_everywhere(cx, exp, "sum_first of rows", &rows_rule)
+}
+
+/// In a nest of `for`s, a sum of linear functions of the rows of an array.
+fn rows_rule(cx: &mut Context, exp: Exp) -> Rewrite {
+    let mut loops = vec![];
+    let mut body = &exp;
+    while let Exp::For(i, _, inner) = body {
+        loops.push(*i);
+        body = inner;
+    }
+    if loops.is_empty() {
+        return Err(exp);
+    }
+    let Some((range, summand, ys)) = sum_of_rows(cx, body, &loops) else { return Err(exp) };
+    let outside = exp.free_vars();
+    let known = |e: &Exp| e.free_vars().iter().all(|v| outside.contains(v));
+    if !known(&range.lo) || !known(&range.hi) || !ys.iter().all(|y| outside.contains(y)) {
+        return Err(exp);
+    }
+    let mut statements = vec![];
+    let mut result = summand.clone();
+    for y in ys {
+        let i = cx.vars.fresh_like(range.index, Type::I64);
+        let row = index(y, vec![Exp::Var(i)], Site::default());
+        let all = Exp::Sum(Box::new(Range { index: i, lo: range.lo.clone(), hi: range.hi.clone() }), Box::new(row));
+        let total = cx.vars.fresh_like(y, type_of_exp(cx.vars, &all));
+        result = read_sum(result, y, total);
+        statements.push((vec![total], all));
+    }
+    // Where nothing is summed, nothing is multiplied either.
+    let result = guard(op2(Op::Lt, range.lo.clone(), range.hi.clone()), result);
+    let sum = Exp::Sum(Box::new(range), Box::new(summand));
+    let exp = put_once(exp, &sum, &mut Some(result));
+    Ok(lets(statements, exp))
+}
+
+/// The sum in the body of a nest, its summand, and the arrays whose rows that is a linear function of, each of which is read again
+/// and again: there is a loop around that says nothing of which element is read, and one for each axis that does.
+fn sum_of_rows(cx: &Context, body: &Exp, loops: &[Var]) -> Option<(Range, Exp, Vec<Var>)> {
+    match body {
+        Exp::Sum(range, summand) => {
+            let whole = |y: Var| {
+                let size = cx.vars.ty(y).shape().first();
+                range.lo == i64(0) && exp_size(&range.hi).zip(size).is_some_and(|(hi, size)| hi.axis() == size.axis())
+            };
+            let mut reads = vec![];
+            let plain = find_reads(summand, range.index, &mut reads);
+            let inner = inner_sums(summand);
+            let around: Vec<Var> = loops.iter().chain(&inner).copied().collect();
+            let of_indices = |keys: &[Exp]| {
+                let vars: FxHashSet<Var> = keys.iter().filter_map(|k| if let Exp::Var(v) = k { Some(*v) } else { None }).collect();
+                vars.len() == keys.len() && vars.iter().all(|v| around.contains(v))
+            };
+            let again = reads.iter().any(|(_, keys)| loops.iter().any(|l| !keys.contains(&Exp::Var(*l))));
+            let mut ys: Vec<Var> = reads.iter().map(|(y, _)| *y).collect();
+            ys.sort();
+            ys.dedup();
+            let good = plain
+                && again
+                && !ys.is_empty()
+                && !loops.iter().any(|l| range.lo.mentions(*l) || range.hi.mentions(*l))
+                && ys.iter().all(|y| whole(*y) && cx.vars.ty(*y).shape().len() > 1)
+                && reads.iter().all(|(y, keys)| keys.len() + 1 == cx.vars.ty(*y).shape().len() && of_indices(keys))
+                && is_linear(summand, &ys);
+            good.then(|| ((**range).clone(), (**summand).clone(), ys)).or_else(|| sum_of_rows(cx, summand, loops))
+        }
+        Exp::Op(_, parts, _) | Exp::Tuple(parts) => parts.iter().find_map(|e| sum_of_rows(cx, e, loops)),
+        Exp::Let(_, value, body) => sum_of_rows(cx, value, loops).or_else(|| sum_of_rows(cx, body, loops)),
+        Exp::Guard(_, e) => sum_of_rows(cx, e, loops),
+        _ => None,
+    }
+}
+
+/// The reads of rows at an index, `y[i, …]`; whether the index stands nowhere else.
+fn find_reads(exp: &Exp, i: Var, reads: &mut Vec<(Var, Vec<Exp>)>) -> bool {
+    match exp {
+        Exp::Index(array, keys, _) if keys[0] == Exp::Var(i) => match **array {
+            Exp::Var(y) if !keys[1..].iter().any(|k| k.mentions(i)) => {
+                reads.push((y, keys[1..].to_vec()));
+                true
+            }
+            _ => false,
+        },
+        Exp::Var(v) => *v != i,
+        exp => {
+            let mut fine = true;
+            exp.for_each_size(&mut |s| fine &= !s.mentions(i));
+            exp.for_each_child(&mut |e| fine = fine && find_reads(e, i, reads));
+            fine
+        }
+    }
+}
+
+fn inner_sums(exp: &Exp) -> Vec<Var> {
+    let mut found = if let Exp::Sum(range, _) = exp { vec![range.index] } else { vec![] };
+    exp.for_each_child(&mut |e| found.extend(inner_sums(e)));
+    found
+}
+
+/// Reads of rows from their sum.
+fn read_sum(exp: Exp, y: Var, total: Var) -> Exp {
+    match exp.map_children(&mut |e| read_sum(e, y, total)) {
+        Exp::Index(array, keys, site) if *array == Exp::Var(y) => index(total, keys.into_iter().skip(1).collect(), site),
+        exp => exp,
+    }
+}
+
+/// Puts a new expression in the first place of an old one.
+fn put_once(exp: Exp, old: &Exp, new: &mut Option<Exp>) -> Exp {
+    if exp == *old {
+        if let Some(new) = new.take() {
+            return new;
+        }
+    }
+    exp.map_children(&mut |e| if new.is_some() { put_once(e, old, new) } else { e })
 }
 
 /// A sum with all that stands around what it adds.

@@ -5,7 +5,10 @@
 //! mask, and are skipped where no lane needs them. A check that fails in a lane leaves what remains to the plain loop
 //! behind, which then fails at the first iteration that does.
 
+mod tiles;
+
 use super::*;
+use tiles::{Outer, Rows};
 
 /// What is being written in lanes.
 struct Block<'a> {
@@ -167,6 +170,12 @@ impl Emitter<'_> {
             Stmt::Loop(l) if block.lanes.varies(&l.lo) || block.lanes.varies(&l.hi) => self.lane_ragged(block, l),
             Stmt::Loop(l) if is_contraction(block, self.names.kernel, l) => self.lane_sums(block, l),
             Stmt::Loop(l) => {
+                if let Some(outer) = Outer::of(block, self.names.kernel, l) {
+                    return self.lane_outer(block, l, &outer);
+                }
+                if let Some(rows) = Rows::of(block, self.names.kernel, l) {
+                    return self.lane_rows(block, l, &rows);
+                }
                 let index = self.names.local(l.index).to_string();
                 let mut hi = self.e(&l.hi);
                 if !l.hi.is_atom() {

@@ -65,6 +65,47 @@ static inline void iv_add_sums_d(double *p0, double *p1, double *p2, double *p3,
     *p3 += sums[3];
 }
 
+/* Eight rows of eight numbers, so far apart, as columns. */
+static inline void iv_turn_d(const double *rows, int64_t apart, iv_vd *columns)
+{
+    const iv_vd r0 = *(const iv_vd_at *)rows, r1 = *(const iv_vd_at *)(rows + apart);
+    const iv_vd r2 = *(const iv_vd_at *)(rows + 2 * apart), r3 = *(const iv_vd_at *)(rows + 3 * apart);
+    const iv_vd r4 = *(const iv_vd_at *)(rows + 4 * apart), r5 = *(const iv_vd_at *)(rows + 5 * apart);
+    const iv_vd r6 = *(const iv_vd_at *)(rows + 6 * apart), r7 = *(const iv_vd_at *)(rows + 7 * apart);
+#define IV_EVEN(a, b) __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14)
+#define IV_ODD(a, b) __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15)
+#define IV_EVEN_PAIRS(a, b) __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define IV_ODD_PAIRS(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#define IV_FIRST_HALVES(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define IV_SECOND_HALVES(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+    const iv_vd a0 = IV_EVEN(r0, r1), a1 = IV_ODD(r0, r1), a2 = IV_EVEN(r2, r3), a3 = IV_ODD(r2, r3);
+    const iv_vd a4 = IV_EVEN(r4, r5), a5 = IV_ODD(r4, r5), a6 = IV_EVEN(r6, r7), a7 = IV_ODD(r6, r7);
+    const iv_vd b0 = IV_EVEN_PAIRS(a0, a2), b2 = IV_ODD_PAIRS(a0, a2), b1 = IV_EVEN_PAIRS(a1, a3), b3 = IV_ODD_PAIRS(a1, a3);
+    const iv_vd b4 = IV_EVEN_PAIRS(a4, a6), b6 = IV_ODD_PAIRS(a4, a6), b5 = IV_EVEN_PAIRS(a5, a7), b7 = IV_ODD_PAIRS(a5, a7);
+    columns[0] = IV_FIRST_HALVES(b0, b4), columns[4] = IV_SECOND_HALVES(b0, b4);
+    columns[1] = IV_FIRST_HALVES(b1, b5), columns[5] = IV_SECOND_HALVES(b1, b5);
+    columns[2] = IV_FIRST_HALVES(b2, b6), columns[6] = IV_SECOND_HALVES(b2, b6);
+    columns[3] = IV_FIRST_HALVES(b3, b7), columns[7] = IV_SECOND_HALVES(b3, b7);
+#undef IV_EVEN
+#undef IV_ODD
+#undef IV_EVEN_PAIRS
+#undef IV_ODD_PAIRS
+#undef IV_FIRST_HALVES
+#undef IV_SECOND_HALVES
+}
+/* sums[r] = the sum over k of columns[k] * rows[r][k], of eight rows of so many numbers. */
+static inline void iv_products_d(const iv_vd *columns, const double *rows, int64_t width, iv_vd *sums)
+{
+    iv_vd s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}, s4 = {0}, s5 = {0}, s6 = {0}, s7 = {0};
+    for (int64_t k = 0; k < width; k++) {
+        const iv_vd v = columns[k];
+        const double *p = rows + k;
+        s0 += v * p[0], s1 += v * p[width], s2 += v * p[2 * width], s3 += v * p[3 * width];
+        s4 += v * p[4 * width], s5 += v * p[5 * width], s6 += v * p[6 * width], s7 += v * p[7 * width];
+    }
+    sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3, sums[4] = s4, sums[5] = s5, sums[6] = s6, sums[7] = s7;
+}
+
 /* T is the type in memory, V that of its vectors. Far: lanes so many elements apart. Pick: each at its own offset, `some`
    only where the mask says so. Own: arrays of which each lane has one, with so many lanes side by side. */
 #define IV_LANES_OF(T, V, L, s)                                                                                        \
