@@ -113,6 +113,73 @@ fn narrow_numbers() {
     check_text("def f(A: [n, m]f32, B: [m, n]f32) -> [n, n]f32 = for i, j. 2 * sum k. A[i, k] * B[k, j]", &[(40, 30), (64, 64)]);
 }
 
+/// Blocks of lanes and what is left over, of numbers of every width beside each other.
+#[test]
+fn numbers_of_all_kinds_in_lanes() {
+    let sizes = &[(0, 3), (7, 3), (17, 5), (150, 4)];
+    let check = |text: &str| check_text(text, sizes);
+    // Rows of 15 = 8 + 4 + 2 + 1 columns in each of two types, and of 3 in others.
+    let columns = |f: &dyn Fn(usize) -> String| (0..15).map(f).collect::<Vec<_>>().join(", ");
+    let (narrow, wide) = (columns(&|k| format!("k[i] * {k} + 1")), columns(&|k| format!("t * {k} + {k}.5 / (2 + t)")));
+    check(&format!(
+        "def f(x: [n]f64, k: [n]i32) -> ([n, 15]i32, [n, 15]f64) = (for i. [{narrow}], for i. let t = exp(sin(x[i])); [{wide}])"
+    ));
+    let single = wide.replace(".5", "");
+    check(&format!("def f(x: [n]f32, k: [n]i32) -> ([n, 15]i32, [n, 15]f32) = (for i. [{narrow}], for i. let t = sin(x[i]); [{single}])"));
+    check("def f(x: [n]f32) -> ([n, 3]f32, [n, 3]bool) = for i. let t = exp(x[i]); ([t, t * t, 1 / t], [t > 1, x[i] < 0, t * t <= 2])");
+    check("def f(x: [n]f64, b: [n, 3]bool) -> [n, 3]f64 = for i. let t = exp(x[i]); for a. if b[i, a] then t * t else t / f64(a + 2)");
+    check("def f(x: [n, m]f32, c: [m, m]f32) -> f32 = sum i. log(1 + sum k. exp(-(sum a. (x[i, a] - c[k, a])^2)))");
+    check("def f(x: [n, m]f32, c: [m, m]f64) -> f64 = sum i. log(1 + sum k. exp(-(sum a. (f64(x[i, a]) - c[k, a])^2)))");
+    check(
+        "def f(x: [n, m]f32, k: [n]i64) -> [n, m]f32 = for i. let t = tanh(x[i, 0]); for a. if k[i] > a then t * x[i, a] else t + f32(k[i])",
+    );
+    check("def f(x: [n]f32, k: [n]i32) -> [5]f32 = sum i. let t = exp(sin(x[i])) * cos(x[i]); {i64(k[i]) -> t * t + 1 / (1 + t)}");
+    check(
+        "def f(x: [n]f64, k: [n]i32) -> ([n]i32, [n]f64) = for i. let t = exp(x[i]); (if k[i] != 0 then 7 div k[i] + 9 mod k[i] else -3, t)",
+    );
+    check(
+        "def f(x: [n]f64, k: [n]i32) -> ([n]i64, [n]i32, [n]f64) = for i. let t = exp(x[i]); (i64(k[i]) - 5 * i64(x[i]), i32(4 * x[i]), f64(k[i]) * t)",
+    );
+    check("def f(x: [n]f32) -> ([n]i64, [n]i32, [n]f32) = for i. let t = exp(x[i]); (i64(x[i]), i32(-3 * x[i]), f32(i32(x[i])) + t)");
+    // An error at the first of those that have no such integer.
+    check("def f(x: [n]f64) -> ([n]i32, [n]f64) = for i. let t = exp(x[i]); (i32(x[i] * 1500000000), t * t)");
+    check("def f(x: [n]f32) -> ([n]i32, [n]f32) = for i. let t = exp(x[i]); (i32(x[i] * 1500000000), t * t)");
+    check("def f(k: [n]i64, x: [n]f64) -> ([n]i32, [n]f64) = for i. (i32(k[i] * 800000000), exp(x[i]) * sin(x[i]))");
+    check(
+        "def f(x: [n, m]f32, b: [n]i64) -> f32 = sum i. let y = for a in 0..m. exp(x[i, a]); sum a in 0..b[i]. if a < m then y[a] else 1",
+    );
+}
+
+/// Rows of a result that is larger than caches are, which begins anywhere in a line of them, from one chunk and from several.
+#[test]
+fn large_results_are_written_whole() {
+    let columns: Vec<String> = (0..15).map(|k| format!("x[i] * {k}")).collect();
+    let text = format!("def f(x: [n]f64) -> ([n, 15]f64, [n, 15]i32) = for i. ([{0}], [{1}])", columns.join(", "), {
+        let narrow: Vec<String> = (0..15).map(|k| format!("i32(x[i]) + {k}")).collect();
+        narrow.join(", ")
+    });
+    let program = program(&text);
+    let id = program.find("f").unwrap();
+    let prepared = prepare(&program, id, None);
+    let options = Options { lanes: runtime::InLanes::All, ..Options::default() };
+    let compiled = runtime::compile(&prepared, id, options).unwrap();
+    assert!(compiled.c_source.contains("iv_stream("), "{}", compiled.c_source);
+    let n = 300_003;
+    let x: Vec<f64> = (0..n).map(|i| (i % 1000) as f64).collect();
+    let argument = Value::Array(Array::new(vec![n], Data::F64(x.clone())));
+    for threads in [1, 3] {
+        let mut result = None;
+        compiled.call_into(std::slice::from_ref(&argument), &mut result, threads).unwrap();
+        let Some(Value::Tuple(parts)) = &result else { panic!("two arrays") };
+        let [Value::Array(wide), Value::Array(narrow)] = parts.as_slice() else { panic!("two arrays") };
+        let (Data::F64(wide), Data::I32(narrow)) = (&wide.data, &narrow.data) else { panic!("of floats and of integers") };
+        for (place, (wide, narrow)) in wide.iter().zip(narrow).enumerate() {
+            let (i, k) = (place / 15, place % 15);
+            assert_eq!((*wide, *narrow), (x[i] * k as f64, x[i] as i32 + k as i32), "row {i}, column {k}, {threads} threads");
+        }
+    }
+}
+
 #[test]
 fn reductions() {
     check_text("def f(x: [n]f64, y: [n]f64) -> f64 = sum i. x[i] * y[i] * y[i]", SIZES);
@@ -337,7 +404,7 @@ fn tiles_agree_with_the_interpreter() {
         let gradient = derive(&mut program, id, DerivativeKind::ValueAndGrad, Some(&wrt)).unwrap();
         let prepared = prepare(&program, gradient, None);
         let compiled = runtime::compile(&prepared, gradient, Options::default()).unwrap();
-        assert_eq!(compiled.c_source.contains("iv_products_d(turned"), turned, "{text}\n{}", compiled.c_source);
+        assert_eq!(compiled.c_source.contains("iv_products_8d(turned"), turned, "{text}\n{}", compiled.c_source);
         for (n, d) in [(70, 31), (32, 40), (33, 8), (40, 1)] {
             let args = sample::arguments(&prepared, gradient, &[2, d, n], 1);
             let mut result = None;

@@ -504,10 +504,28 @@ fn sparse_matrices_are_files_of_scipy() {
     assert_eq!(archive.names(), ["data", "format", "indices", "indptr", "shape"]);
     assert_eq!(archive.read_text("format").unwrap(), "csr");
     assert_eq!(archive.read("shape").unwrap(), Some(Array::new(vec![2], Data::I64(vec![2, 3]))));
-    assert_eq!(archive.read("indptr").unwrap(), Some(Array::new(vec![3], Data::I64(vec![0, 2, 4]))));
-    assert_eq!(archive.read("indices").unwrap(), Some(Array::new(vec![4], Data::I64(vec![0, 1, 1, 2]))));
+    assert_eq!(archive.read("indptr").unwrap(), Some(Array::new(vec![3], Data::I32(vec![0, 2, 4]))));
+    assert_eq!(archive.read("indices").unwrap(), Some(Array::new(vec![4], Data::I32(vec![0, 1, 1, 2]))));
     assert_eq!(archive.read("data").unwrap(), Some(floats(&[4], &[2.0, 1.0, 3.0, 2.0])));
     let json = f.run(&["jacobian", "p.iv", "step", "x=[1,2,3]", "--format", "csr", "--json"]).json();
     let wanted = json!({"format": "csr", "shape": [2, 3], "indptr": [0, 2, 4], "indices": [0, 1, 1, 2], "data": [2.0, 1.0, 3.0, 2.0]});
     assert_eq!(json, json!({ "x": wanted }));
+    // Wide indices are there for those who ask, and either are read where the other are wanted.
+    f.run(&["jacobian", "p.iv", "step", "x=[1,2,3]", "--format", "csr", "--index", "i64", "--out", "wide.npz"]);
+    assert_eq!(Archive::open(&f.path("wide.npz")).unwrap().read("indptr").unwrap(), Some(Array::new(vec![3], Data::I64(vec![0, 2, 4]))));
+    f.write(
+        "q.iv",
+        "def last(A: {shape: [2]i64, indptr: [p]i64, indices: [e]i64, data: [e]f64}) -> i64 = A.indices[e - 1]\n\
+         def narrow(A: {shape: [2]i64, indptr: [p]i32, indices: [e]i32, data: [e]f64}) -> i32 = A.indices[e - 1]\n",
+    );
+    for (function, file) in [("last", "J.npz"), ("last", "wide.npz"), ("narrow", "J.npz"), ("narrow", "wide.npz")] {
+        assert_eq!(f.run(&["run", "q.iv", function, &format!("A=@{file}")]).out, "2\n", "{function} {file}");
+    }
+}
+
+#[test]
+fn more_entries_than_indices_are_an_error() {
+    let f = Folder::with("def line(x: f64, k: i64) -> [k]f64 = for i in 0..k. x * f64(i)\n");
+    let call = ["jacobian", "p.iv", "line", "x=1", "k=3000000000", "--wrt", "x", "--format", "csr"];
+    f.run(&call).fails(&["the matrix has 3000000000 entries, too many for indices of type `i32`", "`--index i64`"]);
 }

@@ -53,8 +53,8 @@ impl Derivative {
                     Side::Upper => Triangle::Upper,
                 }),
                 index: match storage.index {
-                    Some(Index::I32) => Scalar::I32,
-                    Some(Index::I64) | None => Scalar::I64,
+                    Some(Index::I32) | None => Scalar::I32,
+                    Some(Index::I64) => Scalar::I64,
                 },
             }),
             (Some(_), _) => {
@@ -92,11 +92,24 @@ impl Derivative {
     pub fn with_sizes(&self, source: &Source, mut values: Vec<Value>, execution: &Execution) -> Result<Vec<Value>, Failure> {
         let Some((sizes, count)) = self.sizes(source).filter(|_| self.storage.is_some()) else { return Ok(values) };
         values.truncate(count);
-        match Executable::new(source, sizes, execution, &values)?.call(source, &values)? {
-            Value::Tuple(found) => values.extend(found),
-            found => values.push(found),
-        }
+        let found = match Executable::new(source, sizes, execution, &values)?.call(source, &values)? {
+            Value::Tuple(found) => found,
+            found => vec![found],
+        };
+        self.has_indices(&found)?;
+        values.extend(found);
         Ok(values)
+    }
+
+    /// Said before memory is taken for that many entries.
+    fn has_indices(&self, counts: &[Value]) -> Result<(), Failure> {
+        let narrow = matches!(self.storage, Some(check::Storage { format: check::Format::Csr, index: Scalar::I32, .. }));
+        let most = counts.iter().filter_map(Value::as_i64).max().unwrap_or(0);
+        if narrow && most > i32::MAX.into() {
+            let error = Error::new(format!("the matrix has {most} entries, too many for indices of type `i32`"));
+            return Err(Failure::Message(error.note("`--index i64` has indices for as many as there is memory for")));
+        }
+        Ok(())
     }
 
     /// Sparse matrices under the names of the parameters.

@@ -400,7 +400,7 @@ pub struct Storage {
     /// Of a sparse Hessian only the entries on one side of the diagonal, and those on it
     #[arg(long, value_enum, value_name = "SIDE", requires = "format")]
     pub triangle: Option<Side>,
-    /// The type of the indices of compressed rows
+    /// The type of the indices of compressed rows [default: i32]
     #[arg(long, value_enum, value_name = "TYPE", requires = "format")]
     pub index: Option<Index>,
 }

@@ -31,8 +31,17 @@ pub fn entry_name(kernel: &Kernel) -> String {
 
 /// The kernel as C.
 pub fn c(kernel: &Kernel, style: Style) -> String {
-    let mut emitter =
-        Emitter { names: Names::new(kernel), style, out: String::new(), depth: 0, end: "iv_done".into(), regions: 0, marked: 0, masks: 0 };
+    let mut emitter = Emitter {
+        names: Names::new(kernel),
+        style,
+        out: String::new(),
+        depth: 0,
+        end: "iv_done".into(),
+        regions: 0,
+        marked: 0,
+        masks: 0,
+        streams: false,
+    };
     emitter.unit();
     emitter.out
 }
@@ -50,6 +59,8 @@ struct Emitter<'a> {
     marked: usize,
     /// The number of masks of lanes so far.
     masks: usize,
+    /// Whether the loop in lanes that is being written writes past the caches.
+    streams: bool,
 }
 
 macro_rules! line {
@@ -60,6 +71,8 @@ macro_rules! line {
 }
 
 // Behind the macro, which they use.
+mod lane_rows;
+mod lane_values;
 mod lanes;
 mod parallel;
 

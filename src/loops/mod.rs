@@ -155,7 +155,9 @@ pub enum Schedule {
 /// Several iterations side by side, each in a lane of vectors; what is left over runs one by one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lanes {
-    /// How many vectors a value is, each of `LANES` iterations.
+    /// How many iterations a vector has side by side: `LANES`, or `NARROW_LANES`.
+    pub lanes: usize,
+    /// How many vectors a value is.
     pub vectors: usize,
     /// Locals that may differ from lane to lane; all others are the same in all.
     pub varying: FxHashSet<Local>,
@@ -169,11 +171,13 @@ pub struct Lanes {
 
 /// The lanes of a vector: 64 bytes of the widest scalars.
 pub const LANES: usize = 8;
+/// Those where no float has 64 bits.
+pub const NARROW_LANES: usize = 16;
 
 impl Lanes {
     /// The iterations of a block.
     pub fn width(&self) -> usize {
-        self.vectors * LANES
+        self.vectors * self.lanes
     }
     /// Whether the value may differ from lane to lane.
     pub fn varies(&self, e: &Expr) -> bool {

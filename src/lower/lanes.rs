@@ -9,6 +9,7 @@
 //! for i { allocate z: d; for a { z[a] = x[i * d + a] - m[a] }; ... sum over a, b of q[a, b] * z[b] ... }
 //!   =  for blocks of lanes i { allocate z: d * lanes; for a { z[a, :] = x[i[:] * d + a] - m[a] }; ... q[a, b] * z[b, :] ... }
 //! ```
+//! Numbers may be of any type, several beside each other: a vector has 8 lanes, or 16 where no float has 64 bits.
 //! A condition that differs between lanes masks what it guards, and so do bounds that differ for the steps that not all
 //! lanes take. Bodies whose innermost work reads or writes far apart in every lane stay as they are.
 
@@ -72,14 +73,16 @@ fn in_lanes(
     if !unscheduled || !totals.iter().all(|(total, combine)| is_added(kernel, *total, *combine)) {
         return None;
     }
-    if matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi.wrapping_sub(lo) < if eager { 0 } else { 2 * LANES as i64 }) {
-        return None;
-    }
     if !l.body.iter().all(is_possible) || statements(&l.body) > MOST_STATEMENTS {
         return None;
     }
     let mut body = prepared(kernel, &l.body);
     let first = analyse(kernel, l.index, totals, &body)?;
+    let per_vector = first.lanes.lanes as i64;
+    let trip = l.lo.as_int().zip(l.hi.as_int()).map(|(lo, hi)| hi.saturating_sub(lo));
+    if trip.is_some_and(|trip| trip < 2 * per_vector && !eager || trip < 0) {
+        return None;
+    }
     body = rows::with_rows_packed(kernel, bounds, known, &first, body);
     let mut found = analyse(kernel, l.index, totals, &body)?;
     let depth = found.depth(&body);
@@ -90,7 +93,7 @@ fn in_lanes(
         return None;
     }
     // A loop that is known to be short has no more vectors than it fills.
-    let fits = l.lo.as_int().zip(l.hi.as_int()).map_or(VECTORS, |(lo, hi)| (hi.saturating_sub(lo) / LANES as i64).max(1) as usize);
+    let fits = trip.map_or(VECTORS, |trip| (trip / per_vector).max(1) as usize);
     found.lanes.vectors = if depth == 0 || eager { 1 } else { VECTORS.min(fits) };
     let width = found.lanes.width() as i64;
     widen(&mut body, &found.lanes.own, width);
@@ -153,12 +156,7 @@ fn calls_function(kernel: &Kernel, s: &Stmt) -> bool {
 }
 
 fn is_added(kernel: &Kernel, total: Local, combine: Combine) -> bool {
-    combine == Combine::Add && is_wide(kernel.local(total).scalar)
-}
-
-/// Scalars whose vectors have `LANES` lanes.
-fn is_wide(scalar: Scalar) -> bool {
-    matches!(scalar, Scalar::F64 | Scalar::I64)
+    combine == Combine::Add && kernel.local(total).scalar.is_number()
 }
 
 /// What can stand in lanes at all.
@@ -253,7 +251,7 @@ pub(super) struct Analysis {
 fn analyse(kernel: &Kernel, index: Local, totals: &[(Local, Combine)], body: &[Stmt]) -> Option<Analysis> {
     let inside = allocated(body);
     let varying = totals.iter().map(|(l, _)| *l).chain([index]).collect();
-    let lanes = Lanes { vectors: 1, varying, own: FxHashSet::default(), partial: false, narrow: false };
+    let lanes = Lanes { lanes: LANES, vectors: 1, varying, own: FxHashSet::default(), partial: false, narrow: false };
     let mut analysis = Analysis { lanes, index, inside };
     loop {
         let before = (analysis.lanes.varying.len(), analysis.lanes.own.len());
@@ -262,9 +260,16 @@ fn analyse(kernel: &Kernel, index: Local, totals: &[(Local, Combine)], body: &[S
             break;
         }
     }
-    let narrow = analysis.lanes.varying.iter().any(|l| !is_wide(kernel.local(*l).scalar) && kernel.local(*l).scalar != Scalar::Bool)
-        || analysis.lanes.own.iter().any(|b| !is_wide(kernel.buffer(*b).scalar));
-    (!narrow && analysis.is_allowed(kernel, body)).then_some(analysis)
+    if !analysis.is_allowed(body) {
+        return None;
+    }
+    let mut floats = FxHashSet::from_iter(analysis.lanes.own.iter().map(|b| kernel.buffer(*b).scalar).filter(|s| s.is_float()));
+    floats.extend(totals.iter().map(|(l, _)| kernel.local(*l).scalar).filter(|s| s.is_float()));
+    analysis.floats(kernel, body, &mut floats);
+    if floats.contains(&Scalar::F32) && !floats.contains(&Scalar::F64) {
+        analysis.lanes.lanes = NARROW_LANES;
+    }
+    Some(analysis)
 }
 
 impl Analysis {
@@ -313,34 +318,36 @@ impl Analysis {
         Some(())
     }
 
-    /// Whether all that differs between lanes has vectors, and every write to memory outside has its place.
-    fn is_allowed(&self, kernel: &Kernel, block: &[Stmt]) -> bool {
+    /// Whether every write to memory outside has its place.
+    fn is_allowed(&self, block: &[Stmt]) -> bool {
         block.iter().all(|s| {
-            let mut fine = match s {
+            let fine = match s {
                 Stmt::Set(Target::Place(b, offset), _) => self.inside.contains(b) || self.lanes.varies(offset),
                 _ => true,
             };
-            if let Stmt::Set(Target::Place(b, _), e) | Stmt::Add(Target::Place(b, _), e) = s {
-                let differs = self.lanes.varies(e) || !self.inside.contains(b);
-                fine = fine && (!differs || is_wide(kernel.buffer(*b).scalar));
-            }
-            s.for_each_expr(&mut |e| fine = fine && self.has_vectors(kernel, e));
-            fine && s.blocks().iter().all(|b| self.is_allowed(kernel, b))
+            fine && s.blocks().iter().all(|b| self.is_allowed(b))
         })
     }
 
-    fn has_vectors(&self, kernel: &Kernel, e: &Expr) -> bool {
-        if !self.lanes.varies(e) {
-            return true;
+    /// The types of floats that differ between lanes.
+    fn floats(&self, kernel: &Kernel, block: &[Stmt], found: &mut FxHashSet<Scalar>) {
+        for s in block {
+            s.for_each_expr(&mut |e| {
+                e.any(&mut |e| {
+                    if self.lanes.varies(e) && kernel.scalar_of(e).is_float() {
+                        found.insert(kernel.scalar_of(e));
+                    }
+                    false
+                });
+            });
+            if let Stmt::Set(Target::Place(b, _), _) | Stmt::Add(Target::Place(b, _), _) = s {
+                found.extend(Some(kernel.buffer(*b).scalar).filter(|s| s.is_float()));
+            }
+            if let Stmt::Set(Target::Local(l), _) | Stmt::Add(Target::Local(l), _) | Stmt::Let(l, _) | Stmt::Var(l, _) = s {
+                found.extend(Some(kernel.local(*l).scalar).filter(|s| s.is_float() && self.lanes.varying.contains(l)));
+            }
+            s.blocks().iter().for_each(|b| self.floats(kernel, b, found));
         }
-        let scalar = kernel.scalar_of(e);
-        let wide = match e {
-            Expr::Load(..) => is_wide(scalar),
-            _ => is_wide(scalar) || scalar == Scalar::Bool,
-        };
-        let mut all = wide;
-        e.for_each_child(&mut |c| all = all && self.has_vectors(kernel, c));
-        all
     }
 
     /// How deep loops stand in each other whose lengths are no small constants.

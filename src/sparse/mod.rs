@@ -357,7 +357,7 @@ impl Matrix {
         let entry = singleton(vec![(at(place), Size::var(stored))], at(data), Site::default());
         let added = sum(t, i64(0), Exp::Var(count), entry);
         let mut bindings = bindings;
-        let columns = self.size.1.clone();
+        let fits = rows::fitting(vars, &self.size.1, stored, narrow, &mut bindings);
         let mut narrowed = |name: &str, array: Exp, size: Size, starts: bool| {
             if narrow == Scalar::I64 {
                 return array;
@@ -366,7 +366,7 @@ impl Matrix {
             bindings.push((vec![wide], array));
             let k = vars.fresh("k", Type::I64);
             let read = index(wide, vec![Exp::Var(k)], Site::default());
-            for_(k, size, if starts { rows::narrowed_start(read, &columns, narrow) } else { rows::converted(read, narrow) })
+            for_(k, size, if starts { rows::narrowed_start(read, fits, narrow) } else { rows::converted(read, narrow) })
         };
         let indptr = narrowed("indptr", indptr, self.size.0.add(&Size::constant(1)), true);
         let indices = narrowed("indices", indices, Size::var(stored), false);

@@ -232,7 +232,8 @@ impl Rows<'_> {
         // The last row begins where all entries end.
         let last = starts.pop().map_or(i64(0), |(_, place)| place);
         let starts = starts.into_iter().rev().fold(last, |rest, (end, place)| if_(op2(Op::Lt, r, end), place, rest));
-        let indptr = for_(r, row.add(&Size::constant(1)), narrowed_start(starts, &self.matrix.size.1, narrow));
+        let fits = fitting(vars, &self.matrix.size.1, stored, narrow, &mut bindings);
+        let indptr = for_(r, row.add(&Size::constant(1)), narrowed_start(starts, fits, narrow));
         let zeros = [Lit::zero(narrow), Lit::zero(self.matrix.scalar)];
         let arrays = [0, 1].map(|k| {
             let chosen = parts
@@ -296,7 +297,7 @@ impl Block<'_> {
     }
 }
 
-/// A column as an index of the type that is wanted: that all columns fit is seen to by `narrowed_start`.
+/// A column as an index of the type that is wanted: that all columns fit is seen to by `fitting`.
 pub fn converted(column: Exp, to: Scalar) -> Exp {
     match Op::conversion(to) {
         Some(op) if to != Scalar::I64 => Exp::Op(op, vec![column], Site::default().passed()),
@@ -304,15 +305,24 @@ pub fn converted(column: Exp, to: Scalar) -> Exp {
     }
 }
 
-/// Where a row begins, as an index of the type that is wanted. That it does not fit is an error, and so is that the last
-/// column would not.
-pub fn narrowed_start(start: Exp, columns: &Size, to: Scalar) -> Exp {
+/// A zero, whose value is an error if the numbers of columns and of entries are not of the type that is wanted.
+pub fn fitting(vars: &mut Vars, columns: &Size, stored: Var, to: Scalar, bindings: &mut Vec<(Vec<Var>, Exp)>) -> Option<Var> {
     if to == Scalar::I64 {
-        return start;
+        return None;
     }
-    let n = size_exp(columns);
-    let none = sub(convert(convert(n.clone(), Scalar::I64, to), to, Scalar::I64), n);
-    convert(add(start, none), Scalar::I64, to)
+    let difference = |n: Exp| sub(convert(convert(n.clone(), Scalar::I64, to), to, Scalar::I64), n);
+    let fits = vars.fresh("fits", Type::I64);
+    bindings.push((vec![fits], add(difference(size_exp(columns)), difference(Exp::Var(stored)))));
+    Some(fits)
+}
+
+/// Where a row begins, as an index of the type that is wanted. The zero of `fitting` is added, so that it is computed where
+/// there are rows.
+pub fn narrowed_start(start: Exp, fits: Option<Var>, to: Scalar) -> Exp {
+    match fits {
+        Some(zero) => converted(add(start, Exp::Var(zero)), to),
+        None => start,
+    }
 }
 
 impl Ordered<'_> {

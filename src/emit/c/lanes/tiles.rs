@@ -84,7 +84,7 @@ impl Emitter<'_> {
         line!(self, "{b}_to = iv_int_max({b}_from, {b}_to);");
         for r in 0..ROWS {
             let names: Vec<String> = (0..vectors).map(|m| total(r, m)).collect();
-            line!(self, "iv_vd {};", names.join(", "));
+            line!(self, "iv_v8d {};", names.join(", "));
             let starts: Vec<String> = (0..vectors).map(|m| format!("{} = {};", total(r, m), self.vector(block, rows.start, m))).collect();
             line!(self, "{{ {} {} }}", row(r), starts.join(" "));
         }
@@ -108,7 +108,7 @@ impl Emitter<'_> {
             }
             line!(self, "for (int64_t {b} = iv_int_max({b}_to, {lo}); {b} < {hi}; {b}++) {{ {} }}", step(self, r));
             for m in 0..vectors {
-                line!(self, "iv_vd {} = {};", self.part(rows.total, m), total(r, m));
+                line!(self, "iv_v8d {} = {};", self.part(rows.total, m), total(r, m));
             }
             self.lane_stmts(block, rows.rest);
             self.depth -= 1;
@@ -147,7 +147,8 @@ impl<'a> Outer<'a> {
         }
         let [Stmt::Add(Target::Place(buffer, offset), e)] = inner.body.as_slice() else { return None };
         let lanes = block.lanes;
-        if lanes.varies(&inner.lo) || lanes.varies(&inner.hi) {
+        let wide = lanes.lanes == LANES && kernel.buffer(*buffer).scalar == Scalar::F64;
+        if !wide || lanes.varies(&inner.lo) || lanes.varies(&inner.hi) {
             return None;
         }
         let stride = |e: &Expr, index: Local| {
@@ -224,15 +225,15 @@ impl Emitter<'_> {
         self.depth += 1;
         // Lanes behind the last place are zero.
         line!(self, "double rows[{LANES}][{width}] __attribute__((aligned(64)));");
-        line!(self, "iv_vd turned[{width}];");
+        line!(self, "iv_v8d turned[{width}];");
         line!(self, "for (int64_t k = 0; k < {LANES}; k++) {{");
         line!(self, "    const int64_t {u} = {u}_at + k;");
         for m in 0..vectors {
             let value = self.vector(block, &outer.along_factor, m);
-            line!(self, "    *(iv_vd *)(rows[k] + {}) = {} ? (iv_vd)({value}) : (iv_vd){{0}};", m * LANES, is_there(&u));
+            line!(self, "    *(iv_v8d *)(rows[k] + {}) = {} ? (iv_v8d)({value}) : (iv_v8d){{0}};", m * LANES, is_there(&u));
         }
         self.line("}");
-        line!(self, "for (int m = 0; m < {vectors}; m++) iv_turn_d(rows[0] + m * {LANES}, {width}, turned + m * {LANES});");
+        line!(self, "for (int m = 0; m < {vectors}; m++) iv_turn_8d(rows[0] + m * {LANES}, {width}, turned + m * {LANES});");
         line!(self, "for (int64_t {o}_at = {o}_first; {o}_at < {o}_last; {o}_at += {COLUMNS}) {{");
         self.depth += 1;
         line!(self, "bool any = false, all = {u}_at + {LANES} <= {u}_last && {o}_at + {COLUMNS} <= {o}_last;");
@@ -253,14 +254,14 @@ impl Emitter<'_> {
         line!(self, "    const int64_t {o} = {o}_at + r;");
         for m in 0..vectors {
             let value = self.vector(block, &outer.across_factor, m);
-            line!(self, "    *(iv_vd *)(other[r] + {}) = {} ? (iv_vd)({value}) : (iv_vd){{0}};", m * LANES, is_there(&o));
+            line!(self, "    *(iv_v8d *)(other[r] + {}) = {} ? (iv_v8d)({value}) : (iv_v8d){{0}};", m * LANES, is_there(&o));
         }
         self.line("}");
-        line!(self, "iv_vd sums[{COLUMNS}];");
-        line!(self, "iv_products_d(turned, others, {width}, sums);");
+        line!(self, "iv_v8d sums[{COLUMNS}];");
+        line!(self, "iv_products_8d(turned, others, {width}, sums);");
         self.line("if (all) {");
         for r in 0..COLUMNS {
-            line!(self, "    {{ const int64_t {u} = {u}_at, {o} = {o}_at + {r}; *(iv_vd_at *)({place}) += sums[{r}]; }}");
+            line!(self, "    {{ const int64_t {u} = {u}_at, {o} = {o}_at + {r}; *(iv_v8d_at *)({place}) += sums[{r}]; }}");
         }
         self.line("} else {");
         line!(self, "    for (int64_t {o} = {o}_at; {o} < iv_int_min({o}_at + {COLUMNS}, {o}_last); {o}++)");
