@@ -26,7 +26,8 @@ pub struct Style {
 
 /// The name of a kernel's entry.
 pub fn entry_name(kernel: &Kernel) -> String {
-    format!("iv_{}", identifier(&kernel.name))
+    // No name of the support code begins so.
+    format!("iv_of_{}", identifier(&kernel.name))
 }
 
 /// The kernel as C.
