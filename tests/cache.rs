@@ -104,7 +104,7 @@ fn a_compiler_that_fails_leaves_the_code_to_look_at() {
     let message = text(&output);
     assert!(message.contains("the C compiler rejected the code made for this program"), "{message}");
     let kept = message.split("the code is in ").nth(1).unwrap().split_whitespace().next().unwrap();
-    assert!(std::fs::read_to_string(kept).unwrap().contains("iv_f"), "{message}");
+    assert!(std::fs::read_to_string(kept).unwrap().contains("iv_of_f"), "{message}");
 }
 
 #[test]
