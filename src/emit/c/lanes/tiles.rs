@@ -23,12 +23,12 @@ pub(super) struct Rows<'a> {
     start: &'a Expr,
     inner: &'a Loop,
     term: &'a Expr,
-    rest: &'a [Stmt],
+    rest: Vec<&'a Stmt>,
 }
 
 impl<'a> Rows<'a> {
     pub(super) fn of(block: &Block, kernel: &Kernel, l: &'a Loop) -> Option<Rows<'a>> {
-        let [Stmt::Var(total, start), Stmt::Loop(inner), rest @ ..] = l.body.as_slice() else { return None };
+        let [Stmt::Var(total, start), Stmt::Loop(inner), ref rest @ ..] = unmarked(l)[..] else { return None };
         let [Stmt::Add(Target::Local(added), term)] = inner.body.as_slice() else { return None };
         let lanes = block.lanes;
         let wide = added == total && lanes.varying.contains(total) && kernel.local(*total).scalar == Scalar::F64;
@@ -45,8 +45,13 @@ impl<'a> Rows<'a> {
             && is_long(l, ROWS as i64)
             && is_long(inner, 2 * ROWS as i64)
             && is_arithmetic(term);
-        fits.then_some(Rows { total: *total, start, inner, term, rest })
+        fits.then(|| Rows { total: *total, start, inner, term, rest: rest.to_vec() })
     }
+}
+
+/// The body of a loop without the marks of a profile, which belong to the lines of its statements.
+fn unmarked(l: &Loop) -> Vec<&Stmt> {
+    l.body.iter().filter(|s| !matches!(s, Stmt::Mark(_))).collect()
 }
 
 fn is_long(l: &Loop, least: i64) -> bool {
@@ -110,7 +115,7 @@ impl Emitter<'_> {
             for m in 0..vectors {
                 line!(self, "iv_v8d {} = {};", self.part(rows.total, m), total(r, m));
             }
-            self.lane_stmts(block, rows.rest);
+            rows.rest.iter().for_each(|s| self.lane_stmt(block, s));
             self.depth -= 1;
             self.line("}");
         }
@@ -141,7 +146,7 @@ pub(super) struct Outer<'a> {
 
 impl<'a> Outer<'a> {
     pub(super) fn of(block: &Block, kernel: &Kernel, l: &'a Loop) -> Option<Outer<'a>> {
-        let [Stmt::Loop(inner)] = l.body.as_slice() else { return None };
+        let [Stmt::Loop(inner)] = unmarked(l)[..] else { return None };
         if !is_contraction(block, kernel, inner) || block.lanes.vectors == 1 || !is_long(l, LEAST_PLACES) || !is_long(inner, LEAST_PLACES) {
             return None;
         }
