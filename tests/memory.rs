@@ -101,6 +101,19 @@ fn the_limit_can_be_given_and_is_reported() {
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("as 200MB or 4GB"));
 }
 
+/// A Jacobian whose mode is still to be chosen keeps to the limit, too.
+#[test]
+fn the_limit_holds_for_jacobians() {
+    let program = "\
+def orbit(x: [n]f64, steps: i64) -> [2]f64 =
+  let (a, b) = (loop (a, b) = (x[0], x[1]) for t in 0..steps do (sin(a * b) + x[n - 1], cos(a + b)));
+  [a, b]
+";
+    let asked = "cost FILE orbit --derivative jacobian --wrt x --at n=1000,steps=100000 --memory 64KB";
+    let said = String::from_utf8(run_program(program, None, asked).stdout).unwrap();
+    assert!(said.contains("loops are cut into blocks"), "{said}");
+}
+
 /// A plate whose heat flows linearly: the way back needs no state of the way there, and sums the adjoints of all steps.
 const PLATE: &str = "\
 def plate(source: [n, m]f64, steps: i64) -> f64 =

@@ -46,7 +46,7 @@ pub fn choose(program: &Program, id: FunctionId, budget: Option<u64>, without: &
         let bytes = if sizes.len() == kernel.sizes.len() { loops::workspace::bytes(&kernel, &sizes, &scalars, threads) } else { None };
         (Choice { program, saving, bytes: bytes.filter(|_| kernel.reserves == 0), budget }, bytes.is_some_and(|b| b > budget))
     };
-    let derives = program.functions.iter().any(|f| matches!(f.body, Body::Derived { .. }));
+    let derives = program.functions.iter().any(|f| matches!(f.body, Body::Derived { .. } | Body::Jacobian { .. }));
     let (all, exceeds) = tried(Saving::All);
     if !derives || (all.bytes.is_some() && !exceeds) {
         return all;

@@ -14,8 +14,8 @@ const ROWS: usize = 4;
 const WIDE: &str = "#ifdef __AVX512F__";
 /// An outer product of fewer places in a row is not worth turning.
 const LEAST_PLACES: i64 = 24;
-/// Steps of the other index at once.
-const COLUMNS: usize = 8;
+/// Steps of the other index at once: as many, so that either index may be either.
+const COLUMNS: usize = LANES;
 
 /// A loop over rows.
 pub(super) struct Rows<'a> {
@@ -221,6 +221,8 @@ impl Emitter<'_> {
         line!(self, "const int64_t {outermost}_first = {first}, {outermost}_last = {last};");
         line!(self, "int64_t {inner}_first = INT64_MAX, {inner}_last = INT64_MIN;");
         line!(self, "for (int64_t {outermost} = {outermost}_first; {outermost} < {outermost}_last; {outermost}++) {{");
+        // Bounds of rows that are empty may be anything.
+        line!(self, "    if ({lo} >= {hi}) continue;");
         line!(self, "    {inner}_first = iv_int_min({inner}_first, {lo});");
         line!(self, "    {inner}_last = iv_int_max({inner}_last, {hi});");
         self.line("}");
@@ -244,10 +246,10 @@ impl Emitter<'_> {
         line!(self, "bool any = false, all = {u}_at + {LANES} <= {u}_last && {o}_at + {COLUMNS} <= {o}_last;");
         line!(
             self,
-            "for (int64_t {outermost} = {outermost}_at; {outermost} < iv_int_min({outermost}_at + 8, {outermost}_last); {outermost}++) {{"
+            "for (int64_t {outermost} = {outermost}_at; {outermost} < iv_int_min({outermost}_at + {LANES}, {outermost}_last); {outermost}++) {{"
         );
-        line!(self, "    any |= {lo} < iv_int_min({inner}_at + 8, {inner}_last) && {hi} > {inner}_at;");
-        line!(self, "    all &= {lo} <= {inner}_at && {hi} >= {inner}_at + 8;");
+        line!(self, "    any |= {lo} < iv_int_min({inner}_at + {LANES}, {inner}_last) && {hi} > {inner}_at;");
+        line!(self, "    all &= {lo} <= {inner}_at && {hi} >= {inner}_at + {LANES};");
         self.line("}");
         self.line("if (!any) continue;");
         line!(self, "double other[{COLUMNS}][{width}] __attribute__((aligned(64)));");
