@@ -44,7 +44,7 @@ fn copied(text: &str) -> i64 {
 fn kernel(text: &str) -> loops::Kernel {
     let base = program(text);
     let f = base.find("f").unwrap();
-    runtime::kernel(&prepare(&base, f, None), f, Options::default())
+    runtime::kernel(&prepare(&base, f, None), f, Options::default(), &Default::default())
 }
 fn report(text: &str) -> String {
     loops::copies::report(&kernel(text))

@@ -11,6 +11,7 @@ use super::source::Source;
 use super::wrt::By;
 use iverson::differentiate::saving::Saving;
 use iverson::ir::{FunctionId, Program, Type, Var};
+use iverson::loops::workspace::Call;
 use iverson::pipeline::Without;
 use iverson::{cost, pipeline};
 use serde_json::json;
@@ -144,5 +145,5 @@ fn known(program: &Program, id: FunctionId, at: &[(String, i64)]) -> Known {
         }
     }
     let scalars = f.params.iter().flat_map(|p| leaves(program.vars.ty(*p), value(p))).collect();
-    Known { sizes: sizes.unwrap_or_default(), scalars, threads: 1 }
+    Known { call: Call { sizes: sizes.unwrap_or_default(), scalars }, threads: 1 }
 }

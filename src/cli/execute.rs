@@ -8,6 +8,7 @@ use super::source::Source;
 use iverson::diagnostic::Sources;
 use iverson::ir::specialize::{Known, Taken, inner_sizes, specialize};
 use iverson::ir::{FunctionId, Lit, Program, Var};
+use iverson::loops::workspace::Call;
 use iverson::pipeline::Without;
 use iverson::value::{Error, Value};
 use iverson::{bind, interpret, runtime};
@@ -69,7 +70,7 @@ impl Executable {
             }
             Target::C => {
                 let progress = Progress::new(format!("compiling `{name}`"));
-                let compiled = compile(&program, id, options(execution))?;
+                let compiled = compile(&program, id, options(execution), &call(&program, id, values))?;
                 drop(progress);
                 let cached = if compiled.from_cache { " (cached)" } else { "" };
                 if execution.verbose {
@@ -87,7 +88,7 @@ impl Executable {
     pub fn profiling(source: &Source, id: FunctionId, execution: &Execution, values: &[Value]) -> Result<Executable, Failure> {
         let _progress = Progress::new("compiling for profiling");
         let program = prepared(&source.program, id, execution.memory, &execution.passes.without(), threads(execution), values);
-        let compiled = compile(&program, id, runtime::Options { profile: true, ..options(execution) })?;
+        let compiled = compile(&program, id, runtime::Options { profile: true, ..options(execution) }, &Call::default())?;
         Ok(Executable { engine: Engine::Native(Box::new(compiled)), threads: threads(execution), made_for: vec![], fixed: vec![] })
     }
 
@@ -148,7 +149,10 @@ pub fn run_once(
         Target::Interpret => Engine::Interpreter(program, id),
         Target::C => {
             let _progress = Progress::new("compiling");
-            Engine::Native(Box::new(compile(&program, id, runtime::Options::default())?))
+            {
+                let options = runtime::Options { threads: threads > 1, ..runtime::Options::default() };
+                Engine::Native(Box::new(compile(&program, id, options, &call(&program, id, values))?))
+            }
         }
     };
     let mut result = None;
@@ -182,12 +186,15 @@ fn known(source: &Source, id: FunctionId, execution: &Execution, values: &[Value
 /// The function ready for calls with such values: derivatives keep what their way back needs if that fits in the memory
 /// given, else loops are cut into blocks that do.
 fn prepared(program: &Program, id: FunctionId, memory: Option<u64>, without: &Without, threads: usize, values: &[Value]) -> Program {
-    let known = |whole: &Program| {
-        let sizes = bind::sizes(whole, id, values).ok();
-        let sizes: Option<Vec<i64>> = sizes.and_then(|sizes| whole.function(id).sizes.iter().map(|v| sizes.get(v).copied()).collect());
-        memory::Known { sizes: sizes.unwrap_or_default(), scalars: values.iter().flat_map(scalar_leaves).collect(), threads }
-    };
+    let known = |whole: &Program| memory::Known { call: call(whole, id, values), threads };
     memory::choose(program, id, memory, without, known).program
+}
+
+/// What is known of a call with these values before it is made.
+fn call(program: &Program, id: FunctionId, values: &[Value]) -> Call {
+    let sizes = bind::sizes(program, id, values).ok();
+    let sizes: Option<Vec<i64>> = sizes.and_then(|sizes| program.function(id).sizes.iter().map(|v| sizes.get(v).copied()).collect());
+    Call { sizes: sizes.unwrap_or_default(), scalars: values.iter().flat_map(scalar_leaves).collect() }
 }
 
 /// The interpreter takes several times as much memory for a value as native code.
@@ -213,11 +220,12 @@ fn tell(text: &str) {
 }
 
 fn options(execution: &Execution) -> runtime::Options {
-    runtime::Options { strict: execution.strict, flush: execution.flush_denormals, ..settings(&execution.passes.without()) }
+    let Execution { strict, flush_denormals: flush, .. } = *execution;
+    runtime::Options { strict, flush, threads: threads(execution) > 1, ..settings(&execution.passes.without()) }
 }
 
-fn compile(program: &Program, id: FunctionId, options: runtime::Options) -> Result<runtime::Compiled, Failure> {
-    runtime::compile(program, id, options).map_err(|e| {
+fn compile(program: &Program, id: FunctionId, options: runtime::Options, call: &Call) -> Result<runtime::Compiled, Failure> {
+    runtime::compile_for(program, id, options, call).map_err(|e| {
         let error = e.notes.into_iter().fold(Error::new(e.message), Error::note);
         Failure::Message(error)
     })

@@ -2,15 +2,13 @@
 
 use iverson::differentiate::saving::{Depth, Saving};
 use iverson::ir::{Body, FunctionId, Program};
+use iverson::loops::workspace::Call;
 use iverson::pipeline::Without;
 use iverson::{loops, memory, pipeline, runtime};
 
 /// What is known of a call before it is made.
 pub struct Known {
-    /// The sizes, in order.
-    pub sizes: Vec<i64>,
-    /// The leaves of the parameters that are integers.
-    pub scalars: Vec<Option<i64>>,
+    pub call: Call,
     pub threads: usize,
 }
 
@@ -41,9 +39,9 @@ pub fn choose(program: &Program, id: FunctionId, budget: Option<u64>, without: &
     let budget = budget.unwrap_or_else(memory::budget);
     let tried = |saving: Saving| {
         let program = pipeline::prepare_without(program, id, None, saving, without);
-        let kernel = runtime::kernel(&program, id, super::execute::settings(without));
-        let Known { sizes, scalars, threads } = known(&program);
-        let bytes = if sizes.len() == kernel.sizes.len() { loops::workspace::bytes(&kernel, &sizes, &scalars, threads) } else { None };
+        let kernel = runtime::kernel(&program, id, super::execute::settings(without), &Call::default());
+        let Known { call, threads } = known(&program);
+        let bytes = if call.sizes.len() == kernel.sizes.len() { loops::workspace::bytes(&kernel, &call, threads) } else { None };
         (Choice { program, saving, bytes: bytes.filter(|_| kernel.reserves == 0), budget }, bytes.is_some_and(|b| b > budget))
     };
     let derives = program.functions.iter().any(|f| matches!(f.body, Body::Derived { .. } | Body::Jacobian { .. }));

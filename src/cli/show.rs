@@ -41,8 +41,8 @@ pub fn show(options: &Show) -> Result<(), Failure> {
     let text = match options.emit {
         None => definitions(&program, id),
         Some(Emit::C) => runtime::c_source(&program, id, settings),
-        Some(Emit::Copies) => loops::copies::report(&runtime::kernel(&program, id, settings)),
-        Some(Emit::Loops) => loops::print::print(&runtime::kernel(&program, id, settings)),
+        Some(Emit::Copies) => loops::copies::report(&runtime::kernel(&program, id, settings, &Default::default())),
+        Some(Emit::Loops) => loops::print::print(&runtime::kernel(&program, id, settings, &Default::default())),
     };
     drop(progress);
     output::print(|out| out.write_all(text.as_bytes()))

@@ -205,7 +205,7 @@ impl Emitter<'_> {
     fn plan(&mut self, entry: &str) {
         let kernel = self.names.kernel;
         if !kernel.arena.is_empty() {
-            line!(self, "static int64_t {entry}_plan(const int64_t *sizes, const void *const *inputs, int64_t *slot)");
+            line!(self, "IV_COLD static int64_t {entry}_plan(const int64_t *sizes, const void *const *inputs, int64_t *slot)");
             self.line("{");
             self.depth = 1;
             self.scalar_arguments();

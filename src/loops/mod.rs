@@ -377,6 +377,14 @@ impl Kernel {
         });
         self.sizes.iter().copied().chain(scalars).chain(self.derived.iter().map(|(l, _)| *l)).collect()
     }
+    /// Whether a loop may run over threads.
+    pub fn has_threads(&self) -> bool {
+        fn any(block: &[Stmt]) -> bool {
+            let own = |s: &Stmt| matches!(s, Stmt::Loop(l) if matches!(l.schedule, Schedule::Parallel(_)));
+            block.iter().any(|s| own(s) || s.blocks().iter().any(|b| any(b)))
+        }
+        any(&self.body)
+    }
     pub fn local(&self, local: Local) -> &LocalInfo {
         &self.locals[local.0 as usize]
     }

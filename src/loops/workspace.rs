@@ -9,21 +9,73 @@ use rustc_hash::FxHashMap;
 /// What each slot is rounded up to.
 const LINE: i128 = 64;
 
-/// The bytes of the arena, for sizes and scalar inputs that are given in order; `None` where something is not known. Loops
-/// that run over threads have at most as many copies of their buffers as threads.
-pub fn bytes(kernel: &Kernel, sizes: &[i64], scalars: &[Option<i64>], threads: usize) -> Option<u64> {
-    let mut known: FxHashMap<Local, i128> = kernel.sizes.iter().copied().zip(sizes.iter().map(|n| *n as i128)).collect();
-    let locals = kernel.inputs.iter().map(|input| if let Input::Scalar(l) = input { Some(*l) } else { None });
-    known.extend(locals.zip(scalars).filter_map(|(l, value)| Some((l?, (*value)? as i128))));
-    for (l, e) in &kernel.derived {
-        if let Some(value) = evaluate(e, &known) {
-            known.insert(*l, value);
+/// What is known of a call before it is made: the sizes and the scalar inputs, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Call {
+    pub sizes: Vec<i64>,
+    pub scalars: Vec<Option<i64>>,
+}
+
+/// Locals that are known at entry, and their values.
+pub struct Entry(FxHashMap<Local, i128>);
+
+impl Entry {
+    pub fn new(kernel: &Kernel, call: &Call) -> Entry {
+        let mut known: FxHashMap<Local, i128> = FxHashMap::default();
+        if call.sizes.len() == kernel.sizes.len() {
+            known.extend(kernel.sizes.iter().copied().zip(call.sizes.iter().map(|n| *n as i128)));
         }
+        let locals = kernel.inputs.iter().map(|input| if let Input::Scalar(l) = input { Some(*l) } else { None });
+        known.extend(locals.zip(&call.scalars).filter_map(|(l, value)| Some((l?, (*value)? as i128))));
+        let mut entry = Entry(known);
+        for (l, e) in &kernel.derived {
+            if let Some(value) = entry.evaluate(e) {
+                entry.0.insert(*l, value);
+            }
+        }
+        entry
     }
+
+    pub fn evaluate(&self, e: &Expr) -> Option<i128> {
+        evaluate(e, &self.0)
+    }
+
+    /// Whether a loop that could run over threads is known to have too little to do for that: `iv_chunks` is 1.
+    pub fn is_one_chunk(&self, chunks: &Chunks) -> bool {
+        let number = |e: &Expr| self.evaluate(e).map(|n| n as f64);
+        let (Some(lo), Some(hi), Some(cost), Some(own)) =
+            (number(&chunks.lo), number(&chunks.hi), number(&chunks.cost), number(&chunks.private))
+        else {
+            return false;
+        };
+        let (count, work) = (hi - lo, (hi - lo) * cost);
+        if work < 2.0 * GRAIN || count < 2.0 {
+            return true;
+        }
+        let mut chunks = work / GRAIN;
+        if own > 0.0 {
+            chunks = chunks.min(work / (8.0 * own));
+            if chunks * own > MOST_OWN {
+                chunks = (MOST_OWN / own).max(4.0);
+            }
+        }
+        chunks < 2.0
+    }
+}
+
+/// `IV_GRAIN` and `IV_MOST_OWN` of the support code: the operations that a chunk of a loop has at least, and the elements
+/// that all chunks may have to themselves.
+const GRAIN: f64 = 32768.0;
+const MOST_OWN: f64 = 2097152.0;
+
+/// The bytes of the arena; `None` where something is not known. Loops that run over threads have at most as many copies of
+/// their buffers as threads.
+pub fn bytes(kernel: &Kernel, call: &Call, threads: usize) -> Option<u64> {
+    let entry = Entry::new(kernel, call);
     let mut ends: Vec<i128> = vec![];
     for slot in &kernel.arena {
         let start = slot.behind.iter().map(|s| ends[*s]).max().unwrap_or(0);
-        let count = evaluate(&slot.count, &known)?.max(0);
+        let count = entry.evaluate(&slot.count)?.max(0);
         let own = (count.saturating_mul(slot.scalar.bytes() as i128) + LINE - 1) / LINE * LINE;
         let copies = slot.copies.as_ref().map_or(1, |chunks| chunks.most.min(threads).max(1) as i128);
         ends.push(start.saturating_add(own.saturating_mul(copies)));

@@ -44,6 +44,7 @@ mod views;
 
 use crate::ir::facts::Facts;
 use crate::ir::*;
+use crate::loops::workspace::{Call, Entry};
 use crate::loops::*;
 use binding::Then;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -74,7 +75,7 @@ pub enum InLanes {
 }
 
 /// A function without calls as a kernel.
-pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
+pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -> Kernel {
     let function = program.function(id);
     let Body::Exp(body) = &function.body else { panic!("lower: `{}` is not defined yet", function.name) };
     let mut lowering = Lowering {
@@ -115,7 +116,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options) -> Kernel {
     if options.count {
         count::count(&mut kernel);
     } else {
-        parallel::parallel(&mut kernel, &mut bounds, options);
+        parallel::parallel(&mut kernel, &mut bounds, options, call);
     }
     buffers::plan(&mut kernel, &bounds);
     kernel

@@ -16,10 +16,11 @@ const MOST_TWICE: usize = 40;
 const CALL: i64 = 16;
 const UNKNOWN: i64 = 16;
 
-pub(super) fn parallel(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, options: Options) {
+pub(super) fn parallel(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, options: Options, call: &Call) {
     let known = kernel.known_at_entry();
+    let entry = Entry::new(kernel, call);
     let body = std::mem::take(&mut kernel.body);
-    let mut marker = Marker { kernel, bounds, known, here: FxHashSet::default(), again: false, options };
+    let mut marker = Marker { kernel, bounds, known, entry, here: FxHashSet::default(), again: false, options };
     let body = marker.block(body);
     kernel.body = body;
 }
@@ -29,6 +30,8 @@ struct Marker<'a> {
     bounds: &'a mut FxHashMap<Buffer, Option<Expr>>,
     /// Locals that are known at entry.
     known: FxHashSet<Local>,
+    /// Those of which the call at hand has told the values.
+    entry: Entry,
     /// Locals that are computed before the statement at hand, once and for all.
     here: FxHashSet<Local>,
     /// Whether a loop stands around.
@@ -141,6 +144,9 @@ impl Marker<'_> {
             private.push(Private { buffer: place.buffer, parts, count: place.count.clone() });
         }
         let chunks = Chunks { lo: l.lo.clone(), hi: l.hi.clone(), cost, private: elements, most, planned };
+        if self.entry.is_one_chunk(&chunks) {
+            return None;
+        }
         Some((Parallel { chunks, within: l.schedule.clone(), again: self.again && statements(&l.body) <= MOST_TWICE, private }, before))
     }
 

@@ -26,7 +26,7 @@ pub struct Build {
 
 /// The function as loops for a library.
 pub fn library_kernel(program: &Program, id: FunctionId, build: &Build) -> Kernel {
-    kernel(program, id, Options { strict: build.strict, openmp: build.openmp, ..Options::default() })
+    kernel(program, id, Options { strict: build.strict, threads: build.openmp, ..Options::default() }, &Default::default())
 }
 
 /// The header and the text of a library, which needs no other file.

@@ -13,6 +13,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::emit;
 use crate::ir::{FunctionId, Program};
 use crate::loops::Kernel;
+use crate::loops::workspace::Call;
 use crate::lower;
 pub use crate::lower::InLanes;
 pub use cache::is_first_sight;
@@ -28,8 +29,8 @@ pub struct Options {
     pub count: bool,
     /// Say where the time goes (`profile.rs`).
     pub profile: bool,
-    /// Use threads where they are asked for, and vector loops by OpenMP's directives.
-    pub openmp: bool,
+    /// Make code that can use threads; calls say how many. Without, compilation takes less time.
+    pub threads: bool,
     /// Products of matrices as such, and sums in the order that memory likes.
     pub contract: bool,
     /// Which loops run in lanes.
@@ -54,7 +55,7 @@ impl Default for Options {
             strict: false,
             count: false,
             profile: false,
-            openmp: true,
+            threads: true,
             contract: true,
             lanes: InLanes::Some,
             flush: false,
@@ -91,10 +92,10 @@ impl std::fmt::Display for Error {
 }
 impl std::error::Error for Error {}
 
-/// The function as loops.
-pub fn kernel(program: &Program, id: FunctionId, options: Options) -> Kernel {
-    let Options { strict, count, profile, contract, lanes, openmp: _, flush: _, effort: _ } = options;
-    let kernel = lower::lower(program, id, lower::Options { strict, count, profile, contract, lanes });
+/// The function as loops, for calls like this one: what it does not know of is not taken for granted.
+pub fn kernel(program: &Program, id: FunctionId, options: Options, call: &Call) -> Kernel {
+    let Options { strict, count, profile, contract, lanes, threads: _, flush: _, effort: _ } = options;
+    let kernel = lower::lower(program, id, lower::Options { strict, count, profile, contract, lanes }, call);
     if let Err(wrong) = crate::loops::verify::verify(&kernel) {
         panic!("lower: {wrong}\n{}", crate::loops::print::print(&kernel));
     }
@@ -103,7 +104,7 @@ pub fn kernel(program: &Program, id: FunctionId, options: Options) -> Kernel {
 
 /// The function as C, as it is compiled.
 pub fn c_source(program: &Program, id: FunctionId, options: Options) -> String {
-    emit::c::c(&kernel(program, id, options), style(options))
+    emit::c::c(&kernel(program, id, options, &Call::default()), style(options))
 }
 
 fn style(options: Options) -> emit::c::Style {
@@ -112,8 +113,15 @@ fn style(options: Options) -> emit::c::Style {
 
 /// The function as code that can be called. Its body has no calls and no derived functions.
 pub fn compile(program: &Program, id: FunctionId, options: Options) -> Result<Compiled, Error> {
+    compile_for(program, id, options, &Call::default())
+}
+
+/// The same for calls of such sizes: loops that are too short for threads there are made without. Other calls have the same
+/// results, but for the order of sums.
+pub fn compile_for(program: &Program, id: FunctionId, mut options: Options, call: &Call) -> Result<Compiled, Error> {
     let start = Instant::now();
-    let kernel = kernel(program, id, options);
+    let kernel = kernel(program, id, options, call);
+    options.threads &= kernel.has_threads() || options.flush;
     let text = emit::c::c(&kernel, style(options));
     let loaded = cache::library(&text, options)?;
     let compile_ms = start.elapsed().as_secs_f64() * 1e3;

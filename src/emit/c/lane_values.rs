@@ -142,7 +142,21 @@ impl Emitter<'_> {
                     _ => format!("iv_as({to}, {})", operand(0)),
                 }
             }
-            _ => self.lane_by_lane(block, op, args, &kinds, scalar, m),
+            Op::Min | Op::Max => {
+                let [a, b] = [&args[0], &args[1]].map(|a| self.vector(block, a, m));
+                format!("iv_{}_{}({a}, {b})", op.name(), Self::suffix(block.lanes, scalar))
+            }
+            Op::Sigmoid => {
+                let (one, suffix) = (if scalar == Scalar::F32 { "1.0f" } else { "1.0" }, Self::suffix(block.lanes, scalar));
+                format!("({one} / ({one} + iv_exp_{suffix}(-{})))", operand(0))
+            }
+            _ if has_vector_form(op) => format!("iv_{}_{}({})", op.name(), Self::suffix(block.lanes, scalar), operand(0)),
+            _ => match args.get(1).and_then(Expr::as_int).filter(|_| op == Op::Pow && kinds[0].is_float()).and_then(small_power) {
+                Some(product) if block.lanes.varies(&args[0]) => {
+                    format!("({{ const iv_v{} x = {}; {product}; }})", Self::suffix(block.lanes, scalar), operand(0))
+                }
+                _ => self.lane_by_lane(block, op, args, &kinds, scalar, m),
+            },
         }
     }
 
@@ -202,4 +216,26 @@ impl Emitter<'_> {
             Some(mask) => format!("iv_pick_some_{suffix}({name}, {at}, {mask})"),
         }
     }
+}
+
+/// The functions that iverson_lanes.h has for vectors.
+fn has_vector_form(op: Op) -> bool {
+    use Op::*;
+    matches!(
+        op,
+        Exp | Exp2 | Expm1 | Log | Log2 | Log10 | Log1p | Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh | Tanh | Erf | Erfc | Cbrt
+    )
+}
+
+/// A power of `x` as `iv_powi` has it.
+fn small_power(exponent: i64) -> Option<&'static str> {
+    Some(match exponent {
+        1 => "x",
+        2 => "x * x",
+        3 => "x * (x * x)",
+        4 => "(x * x) * (x * x)",
+        -1 => "1 / x",
+        -2 => "1 / (x * x)",
+        _ => return None,
+    })
 }

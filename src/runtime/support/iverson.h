@@ -12,6 +12,7 @@
    drop NaN and infinities that -ffast-math is. Sums in vector loops and these calls are all that differs from strict code. */
 #if !defined(IV_STRICT) && defined(__GLIBC__) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #if __GLIBC_PREREQ(2, 35)
+#define IV_SIMD_MATHS
 #define IV_SIMD __attribute__((simd("notinbranch"), const))
 #define IV_VECTOR(name) IV_SIMD double name(double); IV_SIMD float name##f(float);
 #define IV_VECTOR2(name) IV_SIMD double name(double, double); IV_SIMD float name##f(float, float);
@@ -25,6 +26,8 @@ IV_VECTOR2(pow) IV_VECTOR2(atan2) IV_VECTOR2(hypot)
 #include "iverson_math.h"
 
 #define IV_UNLIKELY(p) __builtin_expect(!!(p), 0)
+/* What runs once in a call, to be small rather than fast. */
+#define IV_COLD __attribute__((cold, noinline))
 
 /* dest[r * dest_row + c * dest_column] (+)= scale * sum k. left[r, k] * right[k, c] */
 typedef void iv_gemm(int64_t rows, int64_t columns, int64_t depth, double *dest, int64_t dest_row, int64_t dest_column,

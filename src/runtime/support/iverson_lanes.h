@@ -52,27 +52,50 @@ IV_VECTOR_TYPE(int32_t, 16, m)
 #define iv_select_16m(mask, x, y) iv_select_of(iv_v16m, iv_v16i, mask, x, y)
 #define iv_select_16l(mask, x, y) iv_select_of(iv_v16l, iv_v16l, iv_as(iv_v16l, mask), x, y)
 
+/* Loops over lanes are written out: a vector is then never an array in memory. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define IV_EACH _Pragma("GCC unroll 16")
+#else
+#define IV_EACH _Pragma("unroll")
+#endif
+/* Where the processor has masks in registers of their own. */
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#define IV_MASKS
+typedef long long iv_quads __attribute__((vector_size(64)));
+typedef int iv_words __attribute__((vector_size(64)));
+#define iv_bits_8(mask) ((unsigned char)__builtin_ia32_ptestmq512((iv_quads)(mask), (iv_quads)(mask), (unsigned char)-1))
+#define iv_bits_16(mask) ((unsigned short)__builtin_ia32_ptestmd512((iv_words)(mask), (iv_words)(mask), (unsigned short)-1))
+#endif
+
 #define IV_LANES(N)                                                                                                    \
-    static inline bool iv_any_##N(iv_v##N##m mask)                                                                     \
-    {                                                                                                                  \
-        int64_t any = 0;                                                                                               \
-        for (int l = 0; l < N; l++) any |= mask[l];                                                                    \
-        return any != 0;                                                                                               \
-    }                                                                                                                  \
     static inline int64_t iv_least_##N(iv_v##N##l x)                                                                   \
     {                                                                                                                  \
         int64_t least = x[0];                                                                                          \
-        for (int l = 1; l < N; l++) least = x[l] < least ? x[l] : least;                                               \
+        IV_EACH for (int l = 1; l < N; l++) least = x[l] < least ? x[l] : least;                                       \
         return least;                                                                                                  \
     }                                                                                                                  \
     static inline int64_t iv_most_##N(iv_v##N##l x)                                                                    \
     {                                                                                                                  \
         int64_t most = x[0];                                                                                           \
-        for (int l = 1; l < N; l++) most = x[l] > most ? x[l] : most;                                                  \
+        IV_EACH for (int l = 1; l < N; l++) most = x[l] > most ? x[l] : most;                                          \
         return most;                                                                                                   \
     }
 IV_LANES(8)
 IV_LANES(16)
+#ifdef IV_MASKS
+#define iv_any_8(mask) ({ const iv_v8m iv_m = mask; iv_bits_8(iv_m) != 0; })
+#define iv_any_16(mask) ({ const iv_v16m iv_m = mask; iv_bits_16(iv_m) != 0; })
+#else
+#define IV_ANY(N)                                                                                                      \
+    static inline bool iv_any_##N(iv_v##N##m mask)                                                                     \
+    {                                                                                                                  \
+        int64_t any = 0;                                                                                               \
+        IV_EACH for (int l = 0; l < N; l++) any |= mask[l];                                                            \
+        return any != 0;                                                                                               \
+    }
+IV_ANY(8)
+IV_ANY(16)
+#endif
 
 #define IV_FIRST(x) __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7)
 #define IV_LAST(x) __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15)
@@ -168,31 +191,61 @@ static inline void iv_products_8d(const iv_v8d *columns, const double *rows, int
     static inline iv_v##N##s iv_far_##N##s(const T *p, int64_t stride)                                                 \
     {                                                                                                                  \
         iv_v##N##s r;                                                                                                  \
-        for (int l = 0; l < N; l++) r[l] = in(p[l * stride]);                                                          \
+        IV_EACH for (int l = 0; l < N; l++) r[l] = in(p[l * stride]);                                                  \
         return r;                                                                                                      \
     }                                                                                                                  \
     static inline void iv_put_far_##N##s(T *p, int64_t stride, iv_v##N##s x)                                           \
     {                                                                                                                  \
-        for (int l = 0; l < N; l++) p[l * stride] = out(x[l]);                                                         \
+        IV_EACH for (int l = 0; l < N; l++) p[l * stride] = out(x[l]);                                                 \
     }                                                                                                                  \
     static inline iv_v##N##s iv_pick_##N##s(const T *p, iv_v##N##l at)                                                 \
     {                                                                                                                  \
         iv_v##N##s r;                                                                                                  \
-        for (int l = 0; l < N; l++) r[l] = in(p[at[l]]);                                                               \
+        IV_EACH for (int l = 0; l < N; l++) r[l] = in(p[at[l]]);                                                       \
         return r;                                                                                                      \
-    }                                                                                                                  \
-    static inline iv_v##N##s iv_pick_some_##N##s(const T *p, iv_v##N##l at, iv_v##N##m mask)                           \
+    }
+/* A branch for each lane is much code, so these are called where vectors are passed in registers. */
+#ifdef IV_MASKS
+#define IV_CALLED static __attribute__((noinline, unused))
+#else
+#define IV_CALLED static inline
+#endif
+#define IV_SOME_OF(T, N, s, in, out)                                                                                   \
+    IV_CALLED iv_v##N##s iv_pick_some_##N##s(const T *p, iv_v##N##l at, iv_v##N##m mask)                               \
     {                                                                                                                  \
         iv_v##N##s r = {0};                                                                                            \
         for (int l = 0; l < N; l++)                                                                                    \
             if (mask[l]) r[l] = in(p[at[l]]);                                                                          \
         return r;                                                                                                      \
     }                                                                                                                  \
-    static inline void iv_put_some_##N##s(T *p, iv_v##N##l at, iv_v##N##s x, iv_v##N##m mask)                          \
+    IV_CALLED void iv_put_some_##N##s(T *p, iv_v##N##l at, iv_v##N##s x, iv_v##N##m mask)                              \
     {                                                                                                                  \
         for (int l = 0; l < N; l++)                                                                                    \
             if (mask[l]) p[at[l]] = out(x[l]);                                                                         \
     }
+#ifdef IV_MASKS
+#define IV_SOME_OF_8(T, s, V, I, gather, scatter)                                                                      \
+    static inline iv_v8##s iv_pick_some_8##s(const T *p, iv_v8l at, iv_v8m mask)                                       \
+    {                                                                                                                  \
+        return (iv_v8##s)gather((V){0}, (const I *)p, (iv_quads)at, iv_bits_8(mask), sizeof(T));                       \
+    }                                                                                                                  \
+    static inline void iv_put_some_8##s(T *p, iv_v8l at, iv_v8##s x, iv_v8m mask)                                      \
+    {                                                                                                                  \
+        scatter((I *)p, iv_bits_8(mask), (iv_quads)at, (V)x, sizeof(T));                                               \
+    }
+IV_SOME_OF_8(double, d, iv_v8d, double, __builtin_ia32_gatherdiv8df, __builtin_ia32_scatterdiv8df)
+IV_SOME_OF_8(float, f, iv_v8f, float, __builtin_ia32_gatherdiv16sf, __builtin_ia32_scatterdiv16sf)
+IV_SOME_OF_8(int64_t, l, iv_quads, long long, __builtin_ia32_gatherdiv8di, __builtin_ia32_scatterdiv8di)
+IV_SOME_OF_8(int32_t, i, iv_v8i, int, __builtin_ia32_gatherdiv16si, __builtin_ia32_scatterdiv16si)
+#else
+IV_SOME_OF(double, 8, d, , )
+IV_SOME_OF(float, 8, f, , )
+IV_SOME_OF(int64_t, 8, l, , )
+IV_SOME_OF(int32_t, 8, i, , )
+#endif
+IV_SOME_OF(float, 16, f, , )
+IV_SOME_OF(int64_t, 16, l, , )
+IV_SOME_OF(int32_t, 16, i, , )
 /* Sums, and neighbours that stand in memory as they do in vectors. */
 #define IV_NUMBERS_OF(T, N, s)                                                                                         \
     IV_LANES_OF(T, N, s, , )                                                                                           \
@@ -200,9 +253,9 @@ static inline void iv_products_8d(const iv_v8d *columns, const double *rows, int
     static inline void iv_put_near_##N##s(T *p, iv_v##N##s x) { *(iv_v##N##s##_at *)p = x; }                           \
     static inline void iv_add_far_##N##s(T *p, int64_t stride, iv_v##N##s x)                                           \
     {                                                                                                                  \
-        for (int l = 0; l < N; l++) p[l * stride] += x[l];                                                             \
+        IV_EACH for (int l = 0; l < N; l++) p[l * stride] += x[l];                                                     \
     }                                                                                                                  \
-    static inline void iv_add_some_##N##s(T *p, iv_v##N##l at, iv_v##N##s x, iv_v##N##m mask)                          \
+    IV_CALLED void iv_add_some_##N##s(T *p, iv_v##N##l at, iv_v##N##s x, iv_v##N##m mask)                              \
     {                                                                                                                  \
         for (int l = 0; l < N; l++)                                                                                    \
             if (mask[l]) p[at[l]] += x[l];                                                                             \
@@ -214,6 +267,52 @@ IV_NUMBERS_OF(int32_t, 8, i)
 IV_NUMBERS_OF(float, 16, f)
 IV_NUMBERS_OF(int64_t, 16, l)
 IV_NUMBERS_OF(int32_t, 16, i)
+
+/* Scalar functions in lanes: glibc has vector forms of many (`IV_VECTOR` in iverson.h). */
+#if defined(IV_SIMD_MATHS) && defined(__AVX512F__)
+#define IV_FUNCTION_OF(name)                                                                                           \
+    iv_v8d _ZGVeN8v_##name(iv_v8d);                                                                                    \
+    iv_v8f _ZGVdN8v_##name##f(iv_v8f);                                                                                 \
+    iv_v16f _ZGVeN16v_##name##f(iv_v16f);                                                                              \
+    static inline iv_v8d iv_##name##_8d(iv_v8d x) { return _ZGVeN8v_##name(x); }                                       \
+    static inline iv_v8f iv_##name##_8f(iv_v8f x) { return _ZGVdN8v_##name##f(x); }                                    \
+    static inline iv_v16f iv_##name##_16f(iv_v16f x) { return _ZGVeN16v_##name##f(x); }
+#else
+#define IV_LANE_BY_LANE(name, f, N, s)                                                                                 \
+    static inline iv_v##N##s iv_##name##_##N##s(iv_v##N##s x)                                                          \
+    {                                                                                                                  \
+        iv_v##N##s r;                                                                                                  \
+        for (int l = 0; l < N; l++) r[l] = name##f(x[l]);                                                              \
+        return r;                                                                                                      \
+    }
+#define IV_FUNCTION_OF(name)                                                                                           \
+    IV_LANE_BY_LANE(name, , 8, d)                                                                                      \
+    IV_LANE_BY_LANE(name, f, 8, f)                                                                                     \
+    IV_LANE_BY_LANE(name, f, 16, f)
+#endif
+IV_FUNCTION_OF(exp) IV_FUNCTION_OF(exp2) IV_FUNCTION_OF(expm1) IV_FUNCTION_OF(log) IV_FUNCTION_OF(log2)
+IV_FUNCTION_OF(log10) IV_FUNCTION_OF(log1p) IV_FUNCTION_OF(sin) IV_FUNCTION_OF(cos) IV_FUNCTION_OF(tan)
+IV_FUNCTION_OF(asin) IV_FUNCTION_OF(acos) IV_FUNCTION_OF(atan) IV_FUNCTION_OF(sinh) IV_FUNCTION_OF(cosh)
+IV_FUNCTION_OF(tanh) IV_FUNCTION_OF(erf) IV_FUNCTION_OF(erfc) IV_FUNCTION_OF(cbrt)
+/* As iverson_math.h has them: the first wins ties, NaN wins over numbers; I are integers as wide as the numbers. */
+#define IV_CHOICES_OF(N, s, I)                                                                                         \
+    static inline iv_v##N##s iv_max_##N##s(iv_v##N##s x, iv_v##N##s y)                                                 \
+    {                                                                                                                  \
+        const I first = (I)((x >= y) | (x != x));                                                                      \
+        return (iv_v##N##s)(((I)x & first) | ((I)y & ~first));                                                         \
+    }                                                                                                                  \
+    static inline iv_v##N##s iv_min_##N##s(iv_v##N##s x, iv_v##N##s y)                                                 \
+    {                                                                                                                  \
+        const I first = (I)((x <= y) | (x != x));                                                                      \
+        return (iv_v##N##s)(((I)x & first) | ((I)y & ~first));                                                         \
+    }
+IV_CHOICES_OF(8, d, iv_v8l)
+IV_CHOICES_OF(8, f, iv_v8i)
+IV_CHOICES_OF(8, l, iv_v8l)
+IV_CHOICES_OF(8, i, iv_v8i)
+IV_CHOICES_OF(16, f, iv_v16i)
+IV_CHOICES_OF(16, l, iv_v16l)
+IV_CHOICES_OF(16, i, iv_v16i)
 
 /* Some vectors side by side in each lane's row: `p[l * stride + k]` is the lane `l` of the vector `k`. Pairs are put together,
    then pairs of pairs, and rows are written as a whole. */
@@ -292,6 +391,7 @@ IV_ROWS_OF_16(int32_t, i)
 #define IV_IS_TRUE(x) ((x) != 0)
 #define IV_CONDITIONS_OF(N)                                                                                            \
     IV_LANES_OF(bool, N, m, -, IV_IS_TRUE)                                                                             \
+    IV_SOME_OF(bool, N, m, -, IV_IS_TRUE)                                                                              \
     static inline iv_v##N##m iv_near_##N##m(const bool *p) { return iv_far_##N##m(p, 1); }                             \
     static inline void iv_put_near_##N##m(bool *p, iv_v##N##m x) { iv_put_far_##N##m(p, 1, x); }
 IV_CONDITIONS_OF(8)
@@ -302,7 +402,7 @@ IV_CONDITIONS_OF(16)
     {                                                                                                                  \
         if (live == N) return iv_near_##N##s(p);                                                                       \
         iv_v##N##s r = {0};                                                                                            \
-        for (int l = 0; l < N; l++)                                                                                    \
+        IV_EACH for (int l = 0; l < N; l++)                                                                            \
             if (l < live) r[l] = in(p[l]);                                                                             \
         return r;                                                                                                      \
     }                                                                                                                  \
@@ -312,7 +412,7 @@ IV_CONDITIONS_OF(16)
             iv_put_near_##N##s(p, x);                                                                                  \
             return;                                                                                                    \
         }                                                                                                              \
-        for (int l = 0; l < N; l++)                                                                                    \
+        IV_EACH for (int l = 0; l < N; l++)                                                                            \
             if (l < live) p[l] = out(x[l]);                                                                            \
     }
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
