@@ -149,10 +149,7 @@ pub fn run_once(
         Target::Interpret => Engine::Interpreter(program, id),
         Target::C => {
             let _progress = Progress::new("compiling");
-            {
-                let options = runtime::Options { threads: threads > 1, ..runtime::Options::default() };
-                Engine::Native(Box::new(compile(&program, id, options, &call(&program, id, values))?))
-            }
+            Engine::Native(Box::new(compile(&program, id, runtime::Options::default(), &call(&program, id, values))?))
         }
     };
     let mut result = None;
@@ -220,8 +217,7 @@ fn tell(text: &str) {
 }
 
 fn options(execution: &Execution) -> runtime::Options {
-    let Execution { strict, flush_denormals: flush, .. } = *execution;
-    runtime::Options { strict, flush, threads: threads(execution) > 1, ..settings(&execution.passes.without()) }
+    runtime::Options { strict: execution.strict, flush: execution.flush_denormals, ..settings(&execution.passes.without()) }
 }
 
 fn compile(program: &Program, id: FunctionId, options: runtime::Options, call: &Call) -> Result<runtime::Compiled, Failure> {

@@ -4,6 +4,9 @@
 //! the vectors of it for all. Statements are written once for each vector. Under a condition that varies they stand under a
 //! mask, and are skipped where no lane needs them. A check that fails in a lane leaves what remains to the plain loop
 //! behind, which then fails at the first iteration that does.
+//!
+//! Where iterations may run again, the last block ends where the loop does, and begins among those that are done. What they
+//! add up is left out then; what they write, they write again.
 
 mod tiles;
 
@@ -24,6 +27,10 @@ pub(super) struct Block<'a> {
     pub plain: String,
     /// The number of lanes that take part, where the mask is no more than that.
     pub live: Option<String>,
+    /// The mask of the lanes whose iterations have not run before; `None` where all have not.
+    pub fresh: Option<usize>,
+    /// What all iterations add up.
+    pub totals: &'a [Local],
 }
 
 impl Emitter<'_> {
@@ -66,7 +73,11 @@ impl Emitter<'_> {
         let index = self.names.local(l.index).to_string();
         let width = lanes.width();
         let count = format!("({}) - ({})", self.e(&l.hi), self.e(&l.lo));
-        let block = Block { lanes, index: l.index, count, mask: None, shared, plain: plain.to_string(), live: None };
+        let again = may_run_again(l, lanes, shared);
+        self.masks += 1;
+        let (k, n) = (self.masks, lanes.lanes);
+        let fresh = again.then_some(k);
+        let block = Block { lanes, index: l.index, count, mask: None, shared, plain: plain.to_string(), live: None, fresh, totals };
         line!(self, "if ({hi} - {index} >= {width}) {{");
         self.depth += 1;
         for total in totals {
@@ -74,9 +85,20 @@ impl Emitter<'_> {
                 line!(self, "{} {} = {{0}};", self.vector_type(lanes, *total), self.part(*total, m));
             }
         }
-        line!(self, "for (; {index} + {width} <= {hi}; {index} += {width}) {{");
+        if again {
+            line!(self, "for (; {index} < {hi}; {index} += {width}) {{");
+            line!(self, "    const int64_t done{k} = {index};");
+            line!(self, "    {index} = iv_int_min({index}, {hi} - {width});");
+        } else {
+            line!(self, "for (; {index} + {width} <= {hi}; {index} += {width}) {{");
+        }
         self.depth += 1;
         self.lane_numbers(lanes, l.index);
+        if again && adds_up(&block, &l.body) {
+            for m in 0..lanes.vectors {
+                line!(self, "const iv_v{n}m fresh{k}v{m} = iv_as(iv_v{n}m, {} >= done{k});", self.part(l.index, m));
+            }
+        }
         self.lane_stmts(&block, &l.body);
         self.depth -= 1;
         self.line("}");
@@ -101,6 +123,8 @@ impl Emitter<'_> {
             shared: &[],
             plain: String::new(),
             live: Some(format!("live{k}")),
+            fresh: None,
+            totals,
         };
         for total in totals {
             line!(self, "{} {} = {{0}};", self.vector_type(lanes, *total), self.part(*total, 0));
@@ -176,7 +200,10 @@ impl Emitter<'_> {
                 for m in 0..vectors {
                     let (name, value) = (self.part(*l, m), self.vector(block, e, m));
                     // Lanes beyond the end matter only where they are added up.
-                    let mask = self.mask(block, m).filter(|_| block.live.is_none() || matches!(s, Stmt::Add(..)));
+                    let mask = match s {
+                        Stmt::Add(..) if block.totals.contains(l) => self.effective(block, m),
+                        _ => self.mask(block, m).filter(|_| block.live.is_none() || matches!(s, Stmt::Add(..))),
+                    };
                     match (s, mask) {
                         (Stmt::Add(..), None) => line!(self, "{name} += {value};"),
                         (Stmt::Add(..), Some(mask)) => line!(self, "{name} += iv_select_{suffix}({mask}, {value}, (iv_v{suffix}){{0}});"),
@@ -311,8 +338,7 @@ impl Emitter<'_> {
         let [Stmt::Add(Target::Place(b, offset), e)] = l.body.as_slice() else { panic!("emit: one addition in a loop") };
         let (index, name) = (self.names.local(l.index).to_string(), self.names.buffer(*b).to_string());
         let suffix = self.suffix_of(block.lanes, *b);
-        let vectors: Vec<String> = (0..block.lanes.vectors).map(|m| self.vector(block, e, m)).collect();
-        let (sum, offset) = (vectors.join(" + "), self.e(offset));
+        let (sum, offset) = (self.summed(block, e, &suffix), self.e(offset));
         line!(self, "int64_t {index}_at = {};", self.e(&l.lo));
         line!(self, "const int64_t {index}_end = {};", self.e(&l.hi));
         line!(self, "for (; {index}_at + 4 <= {index}_end; {index}_at += 4) {{");
@@ -329,6 +355,29 @@ impl Emitter<'_> {
         line!(self, "for (int64_t {index} = {index}_at; {index} < {index}_end; {index}++) {add}");
     }
 
+    /// The sum of a block's vectors, as far as they are to be added up.
+    fn summed(&self, block: &Block, e: &Expr, suffix: &str) -> String {
+        let parts: Vec<String> = (0..block.lanes.vectors).map(|m| self.summed_part(block, e, m, suffix)).collect();
+        parts.join(" + ")
+    }
+
+    fn summed_part(&self, block: &Block, e: &Expr, m: usize, suffix: &str) -> String {
+        let value = self.vector(block, e, m);
+        match self.effective(block, m) {
+            None => value,
+            Some(mask) => format!("iv_select_{suffix}({mask}, {value}, (iv_v{suffix}){{0}})"),
+        }
+    }
+
+    /// The mask of what is added up: of the lanes that take part, those that have not run before.
+    fn effective(&self, block: &Block, m: usize) -> Option<String> {
+        let fresh = block.fresh.map(|k| format!("fresh{k}v{m}"));
+        match (self.mask(block, m), fresh) {
+            (Some(mask), Some(fresh)) => Some(format!("({mask} & {fresh})")),
+            (mask, fresh) => mask.or(fresh),
+        }
+    }
+
     /// A write or addition to memory.
     fn lane_write(&mut self, block: &Block, b: Buffer, offset: &Expr, e: &Expr, add: bool) {
         let lanes = block.lanes;
@@ -339,14 +388,7 @@ impl Emitter<'_> {
                 return self.stmt(&if add { Stmt::Add(target, e.clone()) } else { Stmt::Set(target, e.clone()) });
             }
             let suffix = self.suffix_of(block.lanes, b);
-            let parts = (0..lanes.vectors).map(|m| {
-                let value = self.vector(block, e, m);
-                match self.mask(block, m) {
-                    None => value,
-                    Some(mask) => format!("iv_select_{suffix}({mask}, {value}, (iv_v{suffix}){{0}})"),
-                }
-            });
-            let sum = parts.collect::<Vec<_>>().join(" + ");
+            let sum = self.summed(block, e, &suffix);
             return line!(self, "{}[{}] += iv_sum_{suffix}({sum});", self.names.buffer(b), self.e(offset));
         }
         let suffix = self.suffix_of(block.lanes, b);
@@ -438,6 +480,46 @@ impl Emitter<'_> {
             block.plain
         );
     }
+}
+
+/// Whether iterations may run a second time: what they write outside they do not read, nor add to but for sums of all lanes.
+fn may_run_again(l: &Loop, lanes: &Lanes, shared: &[Buffer]) -> bool {
+    fn visit(block: &[Stmt], f: &mut impl FnMut(&Stmt)) {
+        for s in block {
+            f(s);
+            s.blocks().into_iter().for_each(|b| visit(b, f));
+        }
+    }
+    let outside = |b: &Buffer| !lanes.own.contains(b) && !shared.contains(b);
+    let (mut written, mut read, mut adds) = (vec![], vec![], false);
+    visit(&l.body, &mut |s| {
+        match s {
+            Stmt::Set(Target::Place(b, _), _) if outside(b) => written.push(*b),
+            Stmt::Add(Target::Place(b, offset), _) if outside(b) => adds |= lanes.varies(offset),
+            _ => {}
+        }
+        s.for_each_expr(&mut |e| {
+            e.any(&mut |e| {
+                if let Expr::Load(b, _) = e {
+                    read.push(*b);
+                }
+                false
+            });
+        });
+    });
+    !adds && !written.iter().any(|b| read.contains(b))
+}
+
+/// Whether something of all lanes is added up.
+fn adds_up(block: &Block, stmts: &[Stmt]) -> bool {
+    stmts.iter().any(|s| {
+        let own = match s {
+            Stmt::Add(Target::Local(l), _) => block.totals.contains(l),
+            Stmt::Add(Target::Place(b, _), _) => !block.lanes.own.contains(b) && !block.shared.contains(b),
+            _ => false,
+        };
+        own || s.blocks().iter().any(|b| adds_up(block, b))
+    })
 }
 
 /// Whether nothing in a statement varies, and nothing in it may fail or add to memory outside.

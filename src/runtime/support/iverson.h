@@ -159,11 +159,11 @@ static inline int64_t iv_chunk_start(int64_t lo, int64_t hi, int64_t chunks, int
     const int64_t each = (hi - lo) / chunks, rest = (hi - lo) % chunks;
     return lo + chunk * each + iv_int_min(chunk, rest);
 }
-/* As before, with chunks of whole blocks: only the last may end within one. */
+/* As before, with chunks of whole blocks: only the last may end within one, and none is shorter than that. */
 static inline int64_t iv_block_start(int64_t lo, int64_t hi, int64_t chunks, int64_t chunk, int64_t width)
 {
-    const int64_t blocks = (hi - lo) / width + ((hi - lo) % width != 0);
-    return chunk == chunks ? hi : iv_int_min(hi, lo + width * iv_chunk_start(0, blocks, chunks, chunk));
+    const int64_t blocks = iv_int_max(1, (hi - lo) / width), block = iv_chunk_start(0, blocks, chunks, chunk);
+    return block == blocks ? hi : lo + width * block;
 }
 static inline int iv_threads(const iv_context *context, int64_t chunks)
 {

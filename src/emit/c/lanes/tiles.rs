@@ -236,7 +236,7 @@ impl Emitter<'_> {
         line!(self, "for (int64_t k = 0; k < {LANES}; k++) {{");
         line!(self, "    const int64_t {u} = {u}_at + k;");
         for m in 0..vectors {
-            let value = self.vector(block, &outer.along_factor, m);
+            let value = self.summed_part(block, &outer.along_factor, m, "8d");
             line!(self, "    *(iv_v8d *)(rows[k] + {}) = {} ? (iv_v8d)({value}) : (iv_v8d){{0}};", m * LANES, is_there(&u));
         }
         self.line("}");
@@ -255,12 +255,15 @@ impl Emitter<'_> {
         line!(self, "double other[{COLUMNS}][{width}] __attribute__((aligned(64)));");
         self.line("const double *others = other[0];");
         if let Some((b, at)) = &outer.across_rows {
-            line!(self, "if (all) {{ const int64_t {o} = {o}_at; others = {} + ({}) * {width}; }} else", self.names.buffer(*b), self.e(at));
+            // Lanes that are left out are zero in both factors.
+            let whole = block.fresh.map_or(String::new(), |k| format!(" && done{k} == {}", self.names.local(block.index)));
+            let (b, at) = (self.names.buffer(*b), self.e(at));
+            line!(self, "if (all{whole}) {{ const int64_t {o} = {o}_at; others = {b} + ({at}) * {width}; }} else");
         }
         line!(self, "for (int64_t r = 0; r < {COLUMNS}; r++) {{");
         line!(self, "    const int64_t {o} = {o}_at + r;");
         for m in 0..vectors {
-            let value = self.vector(block, &outer.across_factor, m);
+            let value = self.summed_part(block, &outer.across_factor, m, "8d");
             line!(self, "    *(iv_v8d *)(other[r] + {}) = {} ? (iv_v8d)({value}) : (iv_v8d){{0}};", m * LANES, is_there(&o));
         }
         self.line("}");
