@@ -11,6 +11,9 @@
 
 use super::*;
 
+/// The most terms of a sum that is written out.
+const MOST_TERMS: usize = 8;
+
 /// A loop of a nest.
 #[derive(Clone)]
 struct Binder {
@@ -152,9 +155,33 @@ impl Lowering<'_> {
         if badness(best) >= badness(last) {
             return false;
         }
+        if let Some((axes, terms)) = self.written_out(nest, best) {
+            self.ordered(&axes, &terms, &Dest::Array(nest.dest.clone()), 0, nest.store);
+            return true;
+        }
         let Some(order) = self.inside(binders, best) else { return false };
         self.ordered(&order, nest.body, &Dest::Array(nest.dest.clone()), 0, nest.store);
         true
+    }
+
+    /// Sums of few terms, written out: the loops along the destination, of which the last is the innermost, and the terms. Each
+    /// place is then written once, where loops around would add to it again and again.
+    fn written_out(&self, nest: &Nest, innermost: usize) -> Option<(Vec<Binder>, Exp)> {
+        let (axes, sums): (Vec<Binder>, Vec<Binder>) = nest.binders.iter().cloned().partition(|b| b.axis.is_some());
+        let in_order = axes.iter().enumerate().all(|(k, b)| b.axis == Some(k));
+        if self.options.strict || self.options.count || !in_order || axes.last()?.var != nest.binders[innermost].var {
+            return None;
+        }
+        let mut terms = vec![nest.body.clone()];
+        for sum in &sums {
+            let (lo, hi) = (sum.lo.as_constant()?, sum.hi.as_constant()?);
+            let count = usize::try_from(hi.checked_sub(lo)?).ok()?;
+            if !(1..=MOST_TERMS).contains(&(count * terms.len())) {
+                return None;
+            }
+            terms = terms.iter().flat_map(|e| (lo..hi).map(|n| at(e.clone(), sum.var, n))).collect();
+        }
+        Some((axes, terms.into_iter().reduce(build::add)?))
     }
 
     /// The loops with one of them moved to the inside, if all that are inside of it run over ranges that do not depend on
@@ -349,6 +376,14 @@ struct Product<'a> {
 impl Binder {
     fn range(&self) -> Range {
         Range { index: self.var, lo: build::size_exp(&self.lo), hi: build::size_exp(&self.hi) }
+    }
+}
+
+/// A body of a nest at a step of one of its loops.
+fn at(body: Exp, index: Var, step: i64) -> Exp {
+    match body {
+        Exp::Var(v) if v == index => Exp::Lit(Lit::I64(step)),
+        other => other.map_children(&mut |e| at(e, index, step)),
     }
 }
 

@@ -20,6 +20,8 @@ const VECTORS: usize = 4;
 /// The most statements of a body, and of one that is written for blocks of one vector too.
 const MOST_STATEMENTS: usize = 1500;
 const MOST_TWICE: usize = 40;
+/// How often a loop is taken to run of which that is not known.
+const UNKNOWN: i64 = 16;
 
 pub(super) fn lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, eager: bool) {
     let mut body = std::mem::take(&mut kernel.body);
@@ -74,6 +76,9 @@ fn in_lanes(
         return None;
     }
     if !l.body.iter().all(is_possible) || statements(&l.body) > MOST_STATEMENTS {
+        return None;
+    }
+    if !eager && has_long_vectors(&l.body) {
         return None;
     }
     let mut body = prepared(kernel, &l.body);
@@ -153,6 +158,39 @@ fn calls_function(kernel: &Kernel, s: &Stmt) -> bool {
         })
     });
     found || s.blocks().iter().any(|b| b.iter().any(|s| calls_function(kernel, s)))
+}
+
+/// Whether most of what is done is in vector loops of places of their own, known to be long: these fill vectors as well as lanes
+/// would, with a lane's part of the memory.
+fn has_long_vectors(body: &[Stmt]) -> bool {
+    let trip = |l: &Loop| l.lo.as_int().zip(l.hi.as_int()).map(|(lo, hi)| hi.saturating_sub(lo).max(0));
+    fn operations(block: &[Stmt], trip: &dyn Fn(&Loop) -> Option<i64>, all: &mut i64, within: &mut i64, is_within: bool, times: i64) {
+        for s in block {
+            let mut own = 0;
+            s.for_each_expr(&mut |e| {
+                e.any(&mut |e| {
+                    own += matches!(e, Expr::Op(..) | Expr::Partial(..) | Expr::Select(..)) as i64;
+                    false
+                });
+            });
+            *all = all.saturating_add(own.saturating_mul(times));
+            if is_within {
+                *within = within.saturating_add(own.saturating_mul(times));
+            }
+            let (times, is_within) = match s {
+                Stmt::Loop(l) => {
+                    let long = trip(l).is_some_and(|n| n >= 2 * LANES as i64);
+                    let vectors = l.schedule == Schedule::Vector && l.order == Order::Independent && long;
+                    (times.saturating_mul(trip(l).unwrap_or(UNKNOWN)), is_within || vectors)
+                }
+                _ => (times, is_within),
+            };
+            s.blocks().iter().for_each(|b| operations(b, trip, all, within, is_within, times));
+        }
+    }
+    let (mut all, mut within) = (0, 0);
+    operations(body, &trip, &mut all, &mut within, false, 1);
+    within > all / 2
 }
 
 fn is_added(kernel: &Kernel, total: Local, combine: Combine) -> bool {
