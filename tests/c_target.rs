@@ -414,3 +414,53 @@ fn tiles_agree_with_the_interpreter() {
         }
     }
 }
+
+/// The last block of lanes begins among iterations that are done (`emit/c/lanes.rs`): what they add up counts once, also under
+/// conditions and in tiles, whatever their numbers are; what is changed in place is not changed twice.
+#[test]
+fn iterations_that_run_again_count_once() {
+    let mixture = "let m = max c. q[c]; m + log(sum c. exp(q[c] - m))";
+    let programs = [
+        format!("def f(x: [n, m]f64, w: [m, m]f64) -> f64 = sum i. let q = for c. sum b in 0..c + 1. w[c, b] * x[i, b]; {mixture}"),
+        "def f(x: [n, m]f64, y: [m]f64) -> f64 =
+           sum i. let s = sum a. x[i, a] * y[a]; if s > 0.0 then (sum a. sin(s * y[a])) else (sum a. cos(x[i, a] + y[a]))"
+            .to_string(),
+        "def f(x: [n, m]f64, y: [m]f64) -> [n, m]f64 = for i. let s = sum a. x[i, a] * y[a]; for a. x[i, a] * exp(y[a] * s)".to_string(),
+        "def f(x: [n, m]f64, y: [m]f64) -> [n]f64 =
+           let z = for i. sum a. sin(x[i, a] * y[a]);
+           loop z = z for t in 0..3 do for i. z[i] + 0.01 * (sum a. cos(z[i] * y[a]))"
+            .to_string(),
+        "def f(x: [n, m]f64, k: [n]i64, y: [m]f64) -> f64 =
+           let s: [m]f64 = sum i. {k[i] mod m -> sum a. exp(x[i, a] * y[a])};
+           sum a. s[a]^2"
+            .to_string(),
+        "def f(x: [n, m]f64) -> f64 = sum i. sum j in 0..i. 1.0 / (1.0 + sum a. (x[i, a] - x[j, a])^2)".to_string(),
+    ];
+    for text in &programs {
+        let mut program = program(text);
+        let mut functions = vec![program.find("f").unwrap()];
+        if matches!(program.function(functions[0]).result, Type::Scalar(_)) {
+            functions.push(derive(&mut program, functions[0], DerivativeKind::Grad, None).unwrap());
+        }
+        for id in functions {
+            let prepared = prepare(&program, id, None);
+            let compiled = runtime::compile(&prepared, id, Options::default()).unwrap();
+            for (n, m) in [(1, 3), (8, 5), (31, 3), (32, 30), (33, 3), (63, 5), (65, 30), (100, 7)] {
+                for strange in [None, Some(f64::INFINITY), Some(f64::NAN)] {
+                    let mut args = sample::arguments(&prepared, id, &[n, m], 3);
+                    // An iteration that runs again where there is one.
+                    if let (Some(number), Value::Array(Array { data: Data::F64(x), .. })) = (strange, &mut args[0]) {
+                        x[((n - 1).min(40) * m) as usize] = number;
+                    }
+                    let mut result = None;
+                    for threads in [1, 2] {
+                        compiled.call_into(&args, &mut result, threads).unwrap();
+                        let expected = interpret::call(&prepared, id, &args).unwrap().0;
+                        let found = result.as_ref().unwrap();
+                        check_close(found, &expected, CLOSE).unwrap_or_else(|e| panic!("{text}\nn = {n}, m = {m}, {strange:?}: {e}"));
+                    }
+                }
+            }
+        }
+    }
+}

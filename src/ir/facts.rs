@@ -137,9 +137,18 @@ impl Facts {
                         Op::Lt => self.assume_nonneg(b.sub(&a).sub(&Size::constant(1))),
                         Op::Ge => self.assume_nonneg(a.sub(&b)),
                         Op::Gt => self.assume_nonneg(a.sub(&b).sub(&Size::constant(1))),
+                        Op::Ne => self.assume_apart(&a, &b),
                         _ => {}
                     }
                 }
+            }
+        }
+    }
+    /// The numbers differ: an end of a range that one of them is in is not in it.
+    fn assume_apart(&mut self, a: &Size, b: &Size) {
+        for (more, less) in [(a, b), (b, a)] {
+            if self.prove_nonneg(&more.sub(less)) {
+                return self.assume_nonneg(more.sub(less).sub(&Size::constant(1)));
             }
         }
     }
@@ -148,12 +157,13 @@ impl Facts {
         match condition {
             Exp::Op(Op::Or, parts, _) => parts.iter().for_each(|p| self.assume_not(p)),
             Exp::Op(Op::Not, inner, _) => self.assume(&inner[0]),
-            Exp::Op(op @ (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Ne), args, _) => {
+            Exp::Op(op @ (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Ne | Op::Eq), args, _) => {
                 let opposite = match op {
                     Op::Lt => Op::Ge,
                     Op::Le => Op::Gt,
                     Op::Gt => Op::Le,
                     Op::Ge => Op::Lt,
+                    Op::Eq => Op::Ne,
                     _ => Op::Eq,
                 };
                 self.assume(&Exp::Op(opposite, args.clone(), Site::default()));

@@ -83,6 +83,8 @@ fn in_lanes(
     }
     let mut body = prepared(kernel, &l.body);
     let first = analyse(kernel, l.index, totals, &body)?;
+    body = outward::outward(kernel, &first, body);
+    let first = analyse(kernel, l.index, totals, &body)?;
     let per_vector = first.lanes.lanes as i64;
     let trip = l.lo.as_int().zip(l.hi.as_int()).map(|(lo, hi)| hi.saturating_sub(lo));
     if trip.is_some_and(|trip| trip < 2 * per_vector && !eager || trip < 0) {
@@ -443,7 +445,7 @@ impl Analysis {
     }
 
     /// Whether lanes read or write far from each other.
-    fn is_apart(&self, b: Buffer, offset: &Expr) -> bool {
+    pub(super) fn is_apart(&self, b: Buffer, offset: &Expr) -> bool {
         if self.lanes.own.contains(&b) {
             return self.lanes.varies(offset);
         }

@@ -30,6 +30,7 @@ mod index;
 mod iterate;
 mod lanes;
 mod marks;
+mod outward;
 mod parallel;
 mod pieces;
 mod places;

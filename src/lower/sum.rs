@@ -1,6 +1,6 @@
 //! `sum i in lo..hi. e`: the loop that adds `e` into the destination.
 //!
-//! Scalar destinations are locals while the loop runs: what was there is loaded before it and stored after it.
+//! Scalar destinations are locals while the loop runs, added to what is there after it.
 
 use super::*;
 
@@ -21,9 +21,17 @@ impl Lowering<'_> {
             let local = match target {
                 Target::Local(l) => *l,
                 Target::Place(b, offset) => {
-                    let total = self.kernel.fresh_local("total", self.kernel.buffer(*b).scalar);
-                    self.block.push(Stmt::Var(total, Expr::Load(*b, Box::new(offset.clone()))));
-                    write_back.push(Stmt::Set(target.clone(), Expr::Local(total)));
+                    let scalar = self.kernel.buffer(*b).scalar;
+                    let total = self.kernel.fresh_local("total", scalar);
+                    // In order, the first term is added to what is there. Else iterations of a loop around may run side by
+                    // side, and have the same place.
+                    if self.options.strict || self.options.count {
+                        self.block.push(Stmt::Var(total, Expr::Load(*b, Box::new(offset.clone()))));
+                        write_back.push(Stmt::Set(target.clone(), Expr::Local(total)));
+                    } else {
+                        self.block.push(Stmt::Var(total, Expr::Lit(Lit::zero(scalar))));
+                        write_back.push(Stmt::Add(target.clone(), Expr::Local(total)));
+                    }
                     total
                 }
             };

@@ -12,6 +12,7 @@ use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, substitute};
 use crate::ir::*;
+use crate::scalar::Op;
 
 pub fn merge_sums(cx: &mut Context, exp: Exp) -> Exp {
     rewrite_everywhere(cx, exp, "merge_sums", &rule)
@@ -19,18 +20,38 @@ pub fn merge_sums(cx: &mut Context, exp: Exp) -> Exp {
 
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     let Exp::Let(vars, value, rest) = exp else { return Err(exp) };
-    let Exp::For(_, size, e) = &*value else { return Err(Exp::Let(vars, value, rest)) };
+    let Exp::For(index, size, e) = &*value else { return Err(Exp::Let(vars, value, rest)) };
     let total = uses(&rest, &vars);
-    if is_stored(e) || total < 2 || !worth_trying(&rest, &vars, size, total) {
-        return Err(Exp::Let(vars, value, rest));
-    }
-    let size = size.clone();
+    let mergeable = |size: &Size, e: &Exp| !is_stored(e) && total > 1 && worth_trying(&rest, &vars, size, total);
+    let (size, new) = match filled(*index, e).filter(|(part, e)| mergeable(part, e)) {
+        Some((part, e)) => (part.clone(), Exp::For(*index, part, Box::new(e.clone()))),
+        None if mergeable(size, e) => (size.clone(), (*value).clone()),
+        None => return Err(Exp::Let(vars, value, rest)),
+    };
     let original = (*rest).clone();
     match merged(cx, &vars, &size, *rest, total) {
         // The one sum is now the only use.
-        Some(rest) => Ok(fuse(cx, Exp::Let(vars, value, Box::new(rest)))),
+        Some(rest) => {
+            for v in &vars {
+                if let Type::Array(mut shape, scalar) = cx.vars.ty(*v).clone() {
+                    shape[0] = size.axis();
+                    cx.vars.set_ty(*v, Type::Array(shape, scalar));
+                }
+            }
+            let one = fuse(cx, Exp::Let(vars, Box::new(new), Box::new(rest)));
+            // In the body of the sum others may meet.
+            Ok(merge_sums(cx, one))
+        }
         None => Err(Exp::Let(vars, value, Box::new(original))),
     }
+}
+
+/// The part of an array's first axis that is not zero, and what is there: of `for i in 0..n. [i < m] * e`, `m` and `e`.
+fn filled(index: Var, e: &Exp) -> Option<(Size, &Exp)> {
+    let Exp::Guard(condition, e) = e else { return None };
+    let Exp::Op(Op::Lt, args, _) = &**condition else { return None };
+    let part = exp_size(&args[1]).filter(|part| args[0] == Exp::Var(index) && !part.mentions(index))?;
+    Some((part, e))
 }
 
 fn is_consumer(exp: &Exp, vars: &[Var], size: &Size) -> bool {

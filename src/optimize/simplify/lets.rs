@@ -5,6 +5,7 @@ use super::super::fuse::read_elementwise;
 use super::super::share::canonical;
 use super::arrays::{shared, total};
 use super::one_place::{Keys, narrow};
+use super::padded::padded;
 use super::sink::{sink, sinks};
 use super::views::{is_view, one_in_a_row};
 use crate::differentiate::scope::costs_nothing;
@@ -125,6 +126,9 @@ fn tidy_with(cx: &mut Context, exp: Exp, uses: &Uses) -> Exp {
 
 fn narrowed(cx: &mut Context, exp: Exp, uses: &Uses) -> Result<Exp, Exp> {
     let Exp::Let(vars, value, body) = &exp else { return Err(exp) };
+    if let Some(new) = padded(cx, vars, value, body) {
+        return Ok(new);
+    }
     let keys = |v: Var| uses.get(&v).filter(|u| u.whole == 0).map(|u| u.keys);
     narrow(cx, vars, value, body, &keys).ok_or(exp)
 }

@@ -8,6 +8,7 @@ pub mod arrays;
 pub mod guards;
 pub mod lets;
 mod one_place;
+mod padded;
 mod sink;
 mod tuples;
 mod views;

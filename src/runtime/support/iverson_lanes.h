@@ -144,7 +144,7 @@ static inline void iv_add_sums_16f(float *p0, float *p1, float *p2, float *p3, i
 }
 
 /* Eight rows of eight numbers, so far apart, as columns. */
-static inline void iv_turn_8d(const double *rows, int64_t apart, iv_v8d *columns)
+static __attribute__((noinline, unused)) void iv_turn_8d(const double *rows, int64_t apart, iv_v8d *columns)
 {
     const iv_v8d r0 = *(const iv_v8d_at *)rows, r1 = *(const iv_v8d_at *)(rows + apart);
     const iv_v8d r2 = *(const iv_v8d_at *)(rows + 2 * apart), r3 = *(const iv_v8d_at *)(rows + 3 * apart);
@@ -172,7 +172,7 @@ static inline void iv_turn_8d(const double *rows, int64_t apart, iv_v8d *columns
 #undef IV_SECOND_HALVES
 }
 /* sums[r] = the sum over k of columns[k] * rows[r][k], of eight rows of so many numbers. */
-static inline void iv_products_8d(const iv_v8d *columns, const double *rows, int64_t width, iv_v8d *sums)
+static __attribute__((noinline, unused)) void iv_products_8d(const iv_v8d *columns, const double *rows, int64_t width, iv_v8d *sums)
 {
     iv_v8d s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}, s4 = {0}, s5 = {0}, s6 = {0}, s7 = {0};
     for (int64_t k = 0; k < width; k++) {
