@@ -29,6 +29,61 @@ struct Use {
     keys: Keys,
 }
 
+/// Reads of a changed array, `x with [k] = y`, that are reads of something else: of `y`, if that is at hand, or of `x`.
+struct Reads<'a> {
+    changed: &'a Exp,
+    new: Var,
+    /// Whether the array before the changes may be read.
+    before: bool,
+    found: usize,
+}
+
+impl Reads<'_> {
+    fn replaced(&mut self, cx: &mut Context, exp: Exp) -> Exp {
+        match exp {
+            Exp::Index(array, keys, site) if *array == Exp::Var(self.new) => match self.elsewhere(cx, &keys, site) {
+                Some(other) => {
+                    self.found += 1;
+                    other
+                }
+                None => Exp::Index(array, keys, site),
+            },
+            exp => exp.map_children(&mut |e| self.replaced(cx, e)),
+        }
+    }
+
+    fn elsewhere(&self, cx: &mut Context, keys: &[Exp], site: Site) -> Option<Exp> {
+        let mut array = self.changed;
+        while let Exp::Update(old, changed, value, _) = array {
+            let same: Vec<Option<bool>> = keys
+                .iter()
+                .zip(changed)
+                .map(|(a, b)| if a == b { Some(true) } else { cx.facts.decide(cx.vars, &op2(Op::Eq, a.clone(), b.clone())) })
+                .collect();
+            if same.contains(&Some(false)) {
+                array = old;
+                continue;
+            }
+            let whole = same.len() == changed.len() && same.iter().all(|s| *s == Some(true));
+            let at_hand = match &**value {
+                Exp::Var(_) => true,
+                Exp::Index(of, keys, _) => {
+                    matches!(**of, Exp::Var(_)) && keys.iter().all(|k| costs_nothing(cx.vars, k)) && total(cx, value)
+                }
+                _ => false,
+            };
+            return (whole && at_hand).then(|| match &keys[changed.len()..] {
+                [] => (**value).clone(),
+                rest => index((**value).clone(), rest.to_vec(), site),
+            });
+        }
+        match array {
+            Exp::Var(_) if self.before => Some(Exp::Index(Box::new(array.clone()), keys.to_vec(), site)),
+            _ => None,
+        }
+    }
+}
+
 /// How many nodes a view may have that is written out at several places.
 const SHORT_VIEW: usize = 40;
 
@@ -191,6 +246,14 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
             && !stays() =>
         {
             Ok(replace(cx, value, body))
+        }
+        Exp::Update(..) if u.count > u.whole => {
+            // What a change leaves as it was is read of the array before it, if then only a further change needs the new one.
+            let before = u.whole == 1;
+            let mut reads = Reads { changed: &value, new: v, before, found: 0 };
+            let new = reads.replaced(cx, body.clone());
+            let all = !before || reads.found == u.count - u.whole;
+            if reads.found > 0 && all { Ok(let_(vars, value, new)) } else { Err(let_(vars, value, body)) }
         }
         Exp::Singleton(places, part, site)
             if u.whole == 0
