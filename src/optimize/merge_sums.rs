@@ -14,6 +14,9 @@ use crate::ir::traverse::{Substitution, substitute};
 use crate::ir::*;
 use crate::scalar::Op;
 
+/// The most steps of a loop that is little beside what stands around it.
+const FEW: i64 = 8;
+
 pub fn merge_sums(cx: &mut Context, exp: Exp) -> Exp {
     rewrite_everywhere(cx, exp, "merge_sums", &rule)
 }
@@ -40,10 +43,32 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
             }
             let one = fuse(cx, Exp::Let(vars, Box::new(new), Box::new(rest)));
             // In the body of the sum others may meet.
-            Ok(merge_sums(cx, one))
+            Ok(rewrite_everywhere(cx, one, "merge_inner", &inner_rule))
         }
         None => Err(Exp::Let(vars, value, Box::new(original))),
     }
+}
+
+/// Sums within a sum, over elements that are no loops themselves: those are better computed side by side.
+fn inner_rule(cx: &mut Context, exp: Exp) -> Rewrite {
+    match &exp {
+        Exp::Let(_, value, _) if matches!(&**value, Exp::For(_, _, e) if is_short(e)) => rule(cx, exp),
+        _ => Err(exp),
+    }
+}
+
+/// Whether all loops in it have few steps, and a known number of them.
+fn is_short(e: &Exp) -> bool {
+    let few = |size: Option<Size>| size.and_then(|s| s.as_constant()).is_some_and(|n| n <= FEW);
+    let own = match e {
+        Exp::For(_, size, _) => few(Some(size.clone())),
+        Exp::Sum(range, _) | Exp::Reduce(_, range, _, _) => few(exp_size(&range.hi)) && few(exp_size(&range.lo)),
+        Exp::History(_) | Exp::Loop(_) | Exp::Call(..) => false,
+        _ => true,
+    };
+    let mut short = own;
+    e.for_each_child(&mut |c| short = short && is_short(c));
+    short
 }
 
 /// The part of an array's first axis that is not zero, and what is there: of `for i in 0..n. [i < m] * e`, `m` and `e`.
