@@ -152,7 +152,8 @@ pub enum Schedule {
     Parallel(Box<Parallel>),
 }
 
-/// Several iterations side by side, each in a lane of vectors; what is left over runs one by one.
+/// Several iterations side by side, each in a lane of vectors; what does not fill a block, where iterations may not run again,
+/// runs one by one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lanes {
     /// How many iterations a vector has side by side: `LANES`, or `NARROW_LANES`.
@@ -165,7 +166,7 @@ pub struct Lanes {
     pub own: FxHashSet<Buffer>,
     /// Whether the last block may be a part of one, under a mask; then there is nothing left over.
     pub partial: bool,
-    /// Whether what is left over runs in blocks of one vector first.
+    /// Whether fewer than a block run in blocks of one vector first.
     pub narrow: bool,
 }
 

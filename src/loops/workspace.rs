@@ -63,7 +63,7 @@ impl Entry {
     }
 }
 
-/// `IV_GRAIN` and `IV_MOST_OWN` of the support code: the operations that a chunk of a loop has at least, and the elements
+/// `IV_GRAIN` and `IV_MOST_OWN` of iverson.h, which must be the same: the operations that a chunk of a loop has at least, and the elements
 /// that all chunks may have to themselves.
 const GRAIN: f64 = 32768.0;
 const MOST_OWN: f64 = 2097152.0;

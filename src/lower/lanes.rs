@@ -46,7 +46,7 @@ fn visit(
             }
             if let Some(mut new) = in_lanes(kernel, bounds, known, eager, l) {
                 if let Schedule::Lanes(lanes) = &mut new.schedule {
-                    // Something is left over each time that the loop runs.
+                    // A loop that runs again and again may be shorter than a block each time.
                     lanes.narrow = again && lanes.vectors > 1 && statements(&new.body) <= MOST_TWICE;
                 }
                 *l = new;

@@ -137,7 +137,8 @@ static inline int64_t iv_slot_bytes(int64_t count, int64_t size)
 }
 
 /* Parallel loops run in chunks, whose number depends on sizes alone: on the bounds, on how many operations an iteration
-   is about, and on how many elements each chunk has to itself and must zero and add up at the end. */
+   is about, and on how many elements each chunk has to itself and must zero and add up at the end. As loops/workspace.rs has
+   it, which leaves out the threads of loops of one chunk. */
 #ifndef IV_GRAIN
 #define IV_GRAIN 32768.0
 #endif

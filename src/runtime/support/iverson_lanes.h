@@ -415,7 +415,7 @@ IV_CONDITIONS_OF(16)
         IV_EACH for (int l = 0; l < N; l++)                                                                            \
             if (l < live) p[l] = out(x[l]);                                                                            \
     }
-#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#ifdef IV_MASKS
 #define IV_MASKED_PARTS_OF(T, N, s, V, load, store, M)                                                                 \
     static inline iv_v##N##s iv_near_part_##N##s(const T *p, int64_t live)                                             \
     {                                                                                                                  \
