@@ -6,6 +6,7 @@ mod random;
 
 use harness::sample;
 use iverson::check::{DerivativeKind, check, derive};
+use iverson::emit;
 use iverson::interpret;
 use iverson::ir::*;
 use iverson::pipeline::prepare;
@@ -18,12 +19,16 @@ use random::{arguments, random_program};
 const CLOSE: Tolerance = Tolerance { relative: 1e-12, absolute: 1e-12 };
 const STRICT: Tolerance = Tolerance { relative: 1e-14, absolute: 1e-300 };
 
+/// Lanes, in code that is for calls of the sizes of the last arguments, and has nothing to run iterations one by one.
+const FOR_LAST: &str = "lanes, filled";
+
 fn agree(program: &Program, id: FunctionId, arguments: &[Vec<Value>], what: &str) {
     verify::verify(program).unwrap_or_else(|e| panic!("{what}: {e}\n{}", print::print_program(program)));
     let threads = std::env::var("THREADS").ok().and_then(|t| t.parse().ok()).unwrap_or(1);
     let modes = [
         ("plain", Options::default(), CLOSE),
         ("lanes", Options { lanes: runtime::InLanes::All, ..Options::default() }, CLOSE),
+        (FOR_LAST, Options { lanes: runtime::InLanes::All, effort: runtime::Effort::Quick, ..Options::default() }, CLOSE),
         ("strict", Options { strict: true, ..Options::default() }, STRICT),
         ("count", Options { strict: true, count: true, ..Options::default() }, STRICT),
     ];
@@ -31,8 +36,10 @@ fn agree(program: &Program, id: FunctionId, arguments: &[Vec<Value>], what: &str
     let single = widen::has_f32(program, id);
     for (mode, options, tolerance) in modes {
         let tolerance = if single { tolerance.single() } else { tolerance };
-        let compiled =
-            runtime::compile(program, id, options).unwrap_or_else(|e| panic!("{what}, {mode}: {e}\n{}", print::print_program(program)));
+        let arguments = if mode == FOR_LAST { &arguments[arguments.len().saturating_sub(1)..] } else { arguments };
+        let call = arguments.iter().filter(|_| mode == FOR_LAST).map(|args| runtime::call(program, id, args)).next_back();
+        let compiled = runtime::compile_for(program, id, options, &call.unwrap_or_default())
+            .unwrap_or_else(|e| panic!("{what}, {mode}: {e}\n{}", print::print_program(program)));
         for args in arguments {
             let expected = interpret::call(program, id, args);
             let mut result = None;
@@ -417,6 +424,32 @@ fn tiles_agree_with_the_interpreter() {
 
 /// The last block of lanes begins among iterations that are done (`emit/c/lanes.rs`): what they add up counts once, also under
 /// conditions and in tiles, whatever their numbers are; what is changed in place is not changed twice.
+/// Code that is for calls that fill its lanes says what fails, and where, as all other code does.
+#[test]
+fn what_fails_in_filled_lanes_is_the_first() {
+    let text = "def f(x: [n, m]f64, k: [n]i64, y: [m]f64) -> [n]f64 =
+        for i. let s = sum a. exp(x[i, a] * y[a]); s * y[k[i]] + f64(7 div k[i])";
+    let program = program(text);
+    let id = program.find("f").unwrap();
+    let prepared = prepare(&program, id, None);
+    let mut args = sample::arguments(&prepared, id, &[70, 9], 3);
+    let compiled = runtime::compile_for(&prepared, id, Options::default(), &runtime::call(&prepared, id, &args)).unwrap();
+    for (far, zero) in [(None, None), (Some(69), None), (None, Some(0)), (Some(40), Some(33)), (Some(33), Some(40)), (Some(5), Some(64))] {
+        let mut keys = vec![3; 70];
+        far.inspect(|at| keys[*at] = 9);
+        zero.inspect(|at| keys[*at] = 0);
+        args[1] = Value::Array(Array { shape: vec![70], data: Data::I64(keys) });
+        let mut result = None;
+        for threads in [1, 2] {
+            match (interpret::call(&prepared, id, &args), compiled.call_into(&args, &mut result, threads)) {
+                (Ok((expected, _)), Ok(_)) => check_close(result.as_ref().unwrap(), &expected, CLOSE).unwrap(),
+                (expected, found) => assert_eq!(expected.map(|_| ()), found.map(|_| ()), "{far:?}, {zero:?}"),
+            }
+        }
+    }
+    assert!(compiled.c_source.contains(&format!("iv_fail(context, {}", emit::c::FAILS_IN_LANES)), "{}", compiled.c_source);
+}
+
 #[test]
 fn iterations_that_run_again_count_once() {
     let mixture = "let m = max c. q[c]; m + log(sum c. exp(q[c] - m))";
@@ -444,7 +477,11 @@ fn iterations_that_run_again_count_once() {
         }
         for id in functions {
             let prepared = prepare(&program, id, None);
-            let compiled = runtime::compile(&prepared, id, Options::default()).unwrap();
+            let whole = runtime::call(&prepared, id, &sample::arguments(&prepared, id, &[100, 30], 3));
+            let compiled = [
+                runtime::compile(&prepared, id, Options::default()).unwrap(),
+                runtime::compile_for(&prepared, id, Options::default(), &whole).unwrap(),
+            ];
             for (n, m) in [(1, 3), (8, 5), (31, 3), (32, 30), (33, 3), (63, 5), (65, 30), (100, 7)] {
                 for strange in [None, Some(f64::INFINITY), Some(f64::NAN)] {
                     let mut args = sample::arguments(&prepared, id, &[n, m], 3);
@@ -453,9 +490,9 @@ fn iterations_that_run_again_count_once() {
                         x[((n - 1).min(40) * m) as usize] = number;
                     }
                     let mut result = None;
-                    for threads in [1, 2] {
+                    let expected = interpret::call(&prepared, id, &args).unwrap().0;
+                    for (compiled, threads) in compiled.iter().flat_map(|c| [(c, 1), (c, 2)]) {
                         compiled.call_into(&args, &mut result, threads).unwrap();
-                        let expected = interpret::call(&prepared, id, &args).unwrap().0;
                         let found = result.as_ref().unwrap();
                         check_close(found, &expected, CLOSE).unwrap_or_else(|e| panic!("{text}\nn = {n}, m = {m}, {strange:?}: {e}"));
                     }

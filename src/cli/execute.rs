@@ -70,7 +70,7 @@ impl Executable {
             }
             Target::C => {
                 let progress = Progress::new(format!("compiling `{name}`"));
-                let compiled = compile(&program, id, options(execution), &call(&program, id, values))?;
+                let compiled = compile(&program, id, options(execution), &runtime::call(&program, id, values))?;
                 drop(progress);
                 let cached = if compiled.from_cache { " (cached)" } else { "" };
                 if execution.verbose {
@@ -149,7 +149,7 @@ pub fn run_once(
         Target::Interpret => Engine::Interpreter(program, id),
         Target::C => {
             let _progress = Progress::new("compiling");
-            Engine::Native(Box::new(compile(&program, id, runtime::Options::default(), &call(&program, id, values))?))
+            Engine::Native(Box::new(compile(&program, id, runtime::Options::default(), &runtime::call(&program, id, values))?))
         }
     };
     let mut result = None;
@@ -183,15 +183,8 @@ fn known(source: &Source, id: FunctionId, execution: &Execution, values: &[Value
 /// The function ready for calls with such values: derivatives keep what their way back needs if that fits in the memory
 /// given, else loops are cut into blocks that do.
 fn prepared(program: &Program, id: FunctionId, memory: Option<u64>, without: &Without, threads: usize, values: &[Value]) -> Program {
-    let known = |whole: &Program| memory::Known { call: call(whole, id, values), threads };
+    let known = |whole: &Program| memory::Known { call: runtime::call(whole, id, values), threads };
     memory::choose(program, id, memory, without, known).program
-}
-
-/// What is known of a call with these values before it is made.
-fn call(program: &Program, id: FunctionId, values: &[Value]) -> Call {
-    let sizes = bind::sizes(program, id, values).ok();
-    let sizes: Option<Vec<i64>> = sizes.and_then(|sizes| program.function(id).sizes.iter().map(|v| sizes.get(v).copied()).collect());
-    Call { sizes: sizes.unwrap_or_default(), scalars: values.iter().flat_map(scalar_leaves).collect() }
 }
 
 /// The interpreter takes several times as much memory for a value as native code.
@@ -199,15 +192,6 @@ fn memory_for(execution: &Execution) -> Option<u64> {
     match execution.target {
         Target::C => execution.memory,
         Target::Interpret => Some(execution.memory.unwrap_or_else(iverson::memory::budget) / 8),
-    }
-}
-
-/// The integers among the leaves of a value.
-fn scalar_leaves(value: &Value) -> Vec<Option<i64>> {
-    match value {
-        Value::Scalar(Lit::I64(n)) => vec![Some(*n)],
-        Value::Tuple(parts) => parts.iter().flat_map(scalar_leaves).collect(),
-        _ => vec![None],
     }
 }
 

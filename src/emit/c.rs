@@ -2,6 +2,7 @@
 
 use super::c_family::{Names, UNARY, identifier, type_name};
 use crate::fault::Fault;
+use crate::loops::workspace::Entry;
 use crate::loops::*;
 use crate::scalar::Op;
 use crate::types::{Lit, Scalar};
@@ -9,6 +10,11 @@ use std::fmt::Write;
 
 /// Rises when callers have to change.
 pub const ABI_VERSION: i32 = 3;
+
+/// What code for certain calls (`Lanes::filled`) says of others: it is not for them.
+pub const OTHER_SIZES: i32 = 101;
+/// What it says where a check fails: code in which the first iteration that fails comes first says which.
+pub const FAILS_IN_LANES: i32 = 102;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Style {
@@ -42,6 +48,7 @@ pub fn c(kernel: &Kernel, style: Style) -> String {
         marked: 0,
         masks: 0,
         streams: false,
+        entry: Entry::new(kernel, &kernel.call),
     };
     emitter.unit();
     emitter.out
@@ -62,6 +69,8 @@ struct Emitter<'a> {
     masks: usize,
     /// Whether the loop in lanes that is being written writes past the caches.
     streams: bool,
+    /// What is known of the calls that the code is for.
+    entry: Entry,
 }
 
 macro_rules! line {
@@ -128,9 +137,15 @@ impl Emitter<'_> {
             line!(self, "iv_reserve reserves[{}] = {{{{0}}}};", kernel.reserves);
         }
         self.line("");
+        let mut filled = vec![];
+        filled_lanes(&kernel.body, &mut filled);
+        for (count, width) in &filled {
+            let other = format!("status = iv_fail(context, {OTHER_SIZES}, 0, 0, -1); goto iv_done;");
+            line!(self, "if (IV_UNLIKELY({} < {width})) {{ {other} }}", self.e(count));
+        }
         kernel.body.iter().for_each(|s| self.stmt(s));
         self.line("");
-        if kernel.reserves > 0 || kernel.body.iter().any(can_fail) {
+        if kernel.reserves > 0 || !filled.is_empty() || kernel.body.iter().any(Stmt::can_fail) {
             self.depth = 0;
             self.line("iv_done:");
             self.depth = 1;
@@ -496,6 +511,16 @@ impl Emitter<'_> {
 }
 
 /// Whether the statement may end the call.
-fn can_fail(s: &Stmt) -> bool {
-    matches!(s, Stmt::Check(_)) || s.blocks().iter().any(|b| b.iter().any(can_fail))
+/// Loops that fill their lanes in the calls that the code is for: how many iterations they have, and how many of them a block.
+fn filled_lanes(block: &[Stmt], found: &mut Vec<(Expr, usize)>) {
+    for s in block {
+        if let Stmt::Loop(l) = s {
+            let count = l.hi.clone().minus(l.lo.clone());
+            match l.schedule.within() {
+                Schedule::Lanes(lanes) if lanes.filled && count.as_int().is_none() => found.push((count, lanes.width())),
+                _ => {}
+            }
+        }
+        s.blocks().into_iter().for_each(|b| filled_lanes(b, found));
+    }
 }

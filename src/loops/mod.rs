@@ -152,6 +152,16 @@ pub enum Schedule {
     Parallel(Box<Parallel>),
 }
 
+impl Schedule {
+    /// How the iterations of one thread run.
+    pub fn within(&self) -> &Schedule {
+        match self {
+            Schedule::Parallel(p) => &p.within,
+            Schedule::Plain | Schedule::Vector | Schedule::Lanes(_) => self,
+        }
+    }
+}
+
 /// Several iterations side by side, each in a lane of vectors; what does not fill a block, where iterations may not run again,
 /// runs one by one.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,6 +178,9 @@ pub struct Lanes {
     pub partial: bool,
     /// Whether fewer than a block run in blocks of one vector first.
     pub narrow: bool,
+    /// Whether there is always a block: in all calls, or in those that the code is for, which then also run other code where a
+    /// check fails. Where iterations may run again, there is no loop for those left over.
+    pub filled: bool,
 }
 
 /// The lanes of a vector: 64 bytes of the widest scalars.
@@ -324,6 +337,8 @@ pub struct Kernel {
     pub arena: Vec<Slot>,
     /// The number of reserves.
     pub reserves: usize,
+    /// What is known of the calls that it is made for. It is right for others too, but for what `Lanes::filled` says.
+    pub call: workspace::Call,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -368,6 +383,7 @@ impl Kernel {
             origins: vec![vec![]],
             arena: vec![],
             reserves: 0,
+            call: workspace::Call::default(),
         }
     }
     /// The locals that are known before anything runs: sizes, scalar inputs and what these give.
@@ -589,6 +605,10 @@ impl Stmt {
                 }
             }
         }
+    }
+    /// Whether a check in it may end the call.
+    pub fn can_fail(&self) -> bool {
+        matches!(self, Stmt::Check(_)) || self.blocks().iter().any(|b| b.iter().any(Stmt::can_fail))
     }
     /// The blocks inside the statement.
     pub fn blocks(&self) -> Vec<&Vec<Stmt>> {

@@ -40,6 +40,12 @@ impl Entry {
         evaluate(e, &self.0)
     }
 
+    /// How often a loop runs.
+    pub fn trip(&self, l: &Loop) -> Option<i64> {
+        let trip = self.evaluate(&l.hi)?.saturating_sub(self.evaluate(&l.lo)?);
+        i64::try_from(trip).ok()
+    }
+
     /// Whether a loop that could run over threads is known to have too little to do for that: `iv_chunks` is 1.
     pub fn is_one_chunk(&self, chunks: &Chunks) -> bool {
         let number = |e: &Expr| self.evaluate(e).map(|n| n as f64);

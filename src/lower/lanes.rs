@@ -25,19 +25,18 @@ const UNKNOWN: i64 = 16;
 
 pub(super) fn lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, eager: bool) {
     let mut body = std::mem::take(&mut kernel.body);
-    let known = kernel.known_at_entry();
+    let known = Known { locals: kernel.known_at_entry(), entry: Entry::new(kernel, &kernel.call) };
     visit(kernel, bounds, &known, eager, &mut body, false);
     kernel.body = body;
 }
 
-fn visit(
-    kernel: &mut Kernel,
-    bounds: &mut FxHashMap<Buffer, Option<Expr>>,
-    known: &FxHashSet<Local>,
-    eager: bool,
-    block: &mut [Stmt],
-    again: bool,
-) {
+/// What is known at entry: in all calls, and in those that the code is for.
+struct Known {
+    locals: FxHashSet<Local>,
+    entry: Entry,
+}
+
+fn visit(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, known: &Known, eager: bool, block: &mut [Stmt], again: bool) {
     for stmt in block {
         if let Stmt::Loop(l) = stmt {
             if let Some(new) = in_partial_lanes(kernel, eager, l) {
@@ -47,7 +46,7 @@ fn visit(
             if let Some(mut new) = in_lanes(kernel, bounds, known, eager, l) {
                 if let Schedule::Lanes(lanes) = &mut new.schedule {
                     // A loop that runs again and again may be shorter than a block each time.
-                    lanes.narrow = again && lanes.vectors > 1 && statements(&new.body) <= MOST_TWICE;
+                    lanes.narrow = again && lanes.vectors > 1 && !lanes.filled && statements(&new.body) <= MOST_TWICE;
                 }
                 *l = new;
                 continue;
@@ -59,13 +58,7 @@ fn visit(
 }
 
 /// The loop in lanes, where that can be done and pays.
-fn in_lanes(
-    kernel: &mut Kernel,
-    bounds: &mut FxHashMap<Buffer, Option<Expr>>,
-    known: &FxHashSet<Local>,
-    eager: bool,
-    l: &Loop,
-) -> Option<Loop> {
+fn in_lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, known: &Known, eager: bool, l: &Loop) -> Option<Loop> {
     let totals = match &l.order {
         Order::Sequential => return None,
         Order::Independent => &[][..],
@@ -86,11 +79,11 @@ fn in_lanes(
     body = outward::outward(kernel, &first, body);
     let first = analyse(kernel, l.index, totals, &body)?;
     let per_vector = first.lanes.lanes as i64;
-    let trip = l.lo.as_int().zip(l.hi.as_int()).map(|(lo, hi)| hi.saturating_sub(lo));
+    let trip = known.entry.trip(l);
     if trip.is_some_and(|trip| trip < 2 * per_vector && !eager || trip < 0) {
         return None;
     }
-    body = rows::with_rows_packed(kernel, bounds, known, &first, body);
+    body = rows::with_rows_packed(kernel, bounds, &known.locals, &first, body);
     let mut found = analyse(kernel, l.index, totals, &body)?;
     let depth = found.depth(&body);
     let mut work = Work::default();
@@ -103,6 +96,8 @@ fn in_lanes(
     let fits = trip.map_or(VECTORS, |trip| (trip / per_vector).max(1) as usize);
     found.lanes.vectors = if depth == 0 || eager { 1 } else { VECTORS.min(fits) };
     let width = found.lanes.width() as i64;
+    let always = l.lo.as_int().is_some() && l.hi.as_int().is_some();
+    found.lanes.filled = trip.is_some_and(|trip| trip >= width) && !(always && l.body.iter().any(Stmt::can_fail));
     widen(&mut body, &found.lanes.own, width);
     for b in &found.lanes.own {
         if let Some(bound) = bounds.get_mut(b) {
@@ -291,7 +286,7 @@ pub(super) struct Analysis {
 fn analyse(kernel: &Kernel, index: Local, totals: &[(Local, Combine)], body: &[Stmt]) -> Option<Analysis> {
     let inside = allocated(body);
     let varying = totals.iter().map(|(l, _)| *l).chain([index]).collect();
-    let lanes = Lanes { lanes: LANES, vectors: 1, varying, own: FxHashSet::default(), partial: false, narrow: false };
+    let lanes = Lanes { lanes: LANES, vectors: 1, varying, own: FxHashSet::default(), partial: false, narrow: false, filled: false };
     let mut analysis = Analysis { lanes, index, inside };
     loop {
         let before = (analysis.lanes.varying.len(), analysis.lanes.own.len());

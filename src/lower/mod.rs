@@ -81,7 +81,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -
     let Body::Exp(body) = &function.body else { panic!("lower: `{}` is not defined yet", function.name) };
     let mut lowering = Lowering {
         vars: &program.vars,
-        kernel: Kernel::empty(&function.name),
+        kernel: Kernel { call: call.clone(), ..Kernel::empty(&function.name) },
         env: FxHashMap::default(),
         owners: FxHashMap::default(),
         facts: Facts::of_function(function),
@@ -117,7 +117,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -
     if options.count {
         count::count(&mut kernel);
     } else {
-        parallel::parallel(&mut kernel, &mut bounds, options, call);
+        parallel::parallel(&mut kernel, &mut bounds, options);
     }
     buffers::plan(&mut kernel, &bounds);
     kernel

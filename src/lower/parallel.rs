@@ -16,9 +16,9 @@ const MOST_TWICE: usize = 40;
 const CALL: i64 = 16;
 const UNKNOWN: i64 = 16;
 
-pub(super) fn parallel(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, options: Options, call: &Call) {
+pub(super) fn parallel(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, options: Options) {
     let known = kernel.known_at_entry();
-    let entry = Entry::new(kernel, call);
+    let entry = Entry::new(kernel, &kernel.call);
     let body = std::mem::take(&mut kernel.body);
     let mut marker = Marker { kernel, bounds, known, entry, here: FxHashSet::default(), again: false, options };
     let body = marker.block(body);

@@ -4,11 +4,11 @@
 //! Outputs belong to the caller, who may use them again for the next call. The workspace is kept between calls, and so are
 //! the sizes: arguments of the same shapes have the same.
 
-use super::Error;
 use super::cache::Loaded;
 use super::profile::{Sampler, Start, Stop};
+use super::{Effort, Error, InLanes, Options};
 use crate::bind;
-use crate::emit::c::{ABI_VERSION, entry_name};
+use crate::emit::c::{ABI_VERSION, FAILS_IN_LANES, OTHER_SIZES, entry_name};
 use crate::fault::Fault;
 use crate::interpret::{Counts, Failure};
 use crate::ir::{FunctionId, Program, Type};
@@ -18,8 +18,8 @@ use crate::memory::{Filled, large_pages};
 use crate::types::Lit;
 use crate::value::{Data, Value};
 use std::ffi::c_void;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 /// `iv_context` of `support/iverson.h`.
 #[repr(C)]
@@ -44,9 +44,13 @@ type Gemm<T> = extern "C" fn(i64, i64, i64, *mut T, i64, i64, *const T, i64, i64
 const NO_MEMORY: i32 = 100;
 
 pub struct Compiled {
-    /// Names and types of what is called: the program as it was compiled.
+    /// What is called, as it was compiled.
     program: Program,
     id: FunctionId,
+    options: Options,
+    /// Code for calls of other sizes, and code that runs iteration by iteration, where they were asked for.
+    general: OnceLock<Result<Box<Compiled>, Error>>,
+    plain: OnceLock<Result<Box<Compiled>, Error>>,
     sites: Vec<Site>,
     entry: Entry,
     work: Work,
@@ -67,6 +71,7 @@ impl Compiled {
     pub(super) fn new(
         program: &Program,
         id: FunctionId,
+        options: Options,
         kernel: &Kernel,
         loaded: Loaded,
         c_source: String,
@@ -87,12 +92,14 @@ impl Compiled {
             let sampler = clock.map(|(start, stop)| Sampler { start: *start, stop: *stop, origins: kernel.origins.clone() });
             (*entry, *work, sampler)
         };
-        // Only names and types are needed later, not bodies.
         let function = program.function(id).clone();
         let program = Program { vars: program.vars.clone(), functions: vec![function] };
         Ok(Compiled {
             program,
             id: FunctionId(0),
+            options,
+            general: OnceLock::new(),
+            plain: OnceLock::new(),
             sites: kernel.sites.clone(),
             entry,
             work,
@@ -122,13 +129,13 @@ impl Compiled {
     /// was executed.
     pub fn call_into(&self, args: &[Value], result: &mut Option<Value>, threads: usize) -> Result<Counts, Failure> {
         let f = self.program.function(self.id);
-        let plain = |message: String, note: &str| Failure { site: f.span, called: None, message, note: note.to_string() };
+        let failed = |message: String, note: &str| Failure { site: f.span, called: None, message, note: note.to_string() };
         let spare = self.spare.lock().unwrap_or_else(|e| e.into_inner()).take();
         let (known, kept) = spare.map_or((None, None), |s| (Some(s.sizes), Some(s.workspace)));
         let known = match known.filter(|known| known.are_of(args)) {
             Some(known) => known,
             None => {
-                let sizes = bind::sizes(&self.program, self.id, args).map_err(|e| plain(e.message, &e.notes.join("\n")))?;
+                let sizes = bind::sizes(&self.program, self.id, args).map_err(|e| failed(e.message, &e.notes.join("\n")))?;
                 KnownSizes::new(args, f.sizes.iter().map(|v| sizes[v]).collect(), sizes)
             }
         };
@@ -139,7 +146,7 @@ impl Compiled {
         let evaluate = |size: &crate::types::Size| size.evaluate(&|v| sizes.get(&v).copied()).and_then(|n| usize::try_from(n.max(0)).ok());
         if !result.as_ref().is_some_and(|r| fits(r, &f.result, &evaluate)) {
             let made = Value::zero(&f.result, &|v| sizes.get(&v).copied()).map_err(|e| e.about("the result"));
-            *result = Some(made.map_err(|e| plain(e.message, &e.notes.join("\n")))?);
+            *result = Some(made.map_err(|e| failed(e.message, &e.notes.join("\n")))?);
         }
         let mut outputs = vec![];
         output_leaves(result.as_mut().expect("made above"), &mut outputs);
@@ -161,11 +168,11 @@ impl Compiled {
         // long as the code asks for, and the library is loaded as long as `self` lives.
         let status = unsafe {
             let bytes = (self.work)(given.as_ptr(), inputs.as_ptr());
-            let bytes = usize::try_from(bytes).map_err(|_| plain("the call does not fit in memory".into(), "its sizes are too large"))?;
+            let bytes = usize::try_from(bytes).map_err(|_| failed("the call does not fit in memory".into(), "its sizes are too large"))?;
             let workspace = match kept.filter(|w| w.layout.size() >= bytes) {
                 Some(w) => w,
                 None => Workspace::new(bytes).ok_or_else(|| {
-                    plain(format!("the call needs a workspace of {bytes} bytes, which is not to be had"), "take smaller inputs")
+                    failed(format!("the call needs a workspace of {bytes} bytes, which is not to be had"), "take smaller inputs")
                 })?,
             };
             let status = (self.entry)(given.as_ptr(), inputs.as_ptr(), outputs.as_ptr(), workspace.start.cast(), &mut context);
@@ -181,12 +188,28 @@ impl Compiled {
                 calls: count(context.calls),
             });
         }
+        if let Some(other) = self.instead(context.code) {
+            return other.map_err(|e| failed(e.message, &e.notes.join("\n")))?.call_into(args, result, threads);
+        }
         let site = usize::try_from(context.site).ok().and_then(|k| self.sites.get(k).copied()).unwrap_or(Site::new(f.span));
         Err(match Fault::decode(context.code, context.a, context.b) {
             Some(fault) => Failure::new(site, fault),
-            None if context.code == NO_MEMORY => plain("the call does not fit in memory".into(), "take smaller inputs"),
+            None if context.code == NO_MEMORY => failed("the call does not fit in memory".into(), "take smaller inputs"),
             None => panic!("runtime: compiled code ended with status {status}"),
         })
+    }
+}
+
+impl Compiled {
+    /// The code that runs a call that this code does not.
+    fn instead(&self, status: i32) -> Option<Result<&Compiled, Error>> {
+        let (place, options) = match status {
+            OTHER_SIZES => (&self.general, self.options),
+            FAILS_IN_LANES => (&self.plain, Options { lanes: InLanes::None, effort: Effort::Quick, ..self.options }),
+            _ => return None,
+        };
+        let compiled = place.get_or_init(|| super::compile(&self.program, self.id, options).map(Box::new));
+        Some(compiled.as_deref().map_err(Error::clone))
     }
 }
 

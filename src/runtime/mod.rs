@@ -9,6 +9,7 @@ mod compile;
 pub mod library;
 mod profile;
 
+use crate::bind;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::emit;
 use crate::ir::{FunctionId, Program};
@@ -16,6 +17,8 @@ use crate::loops::Kernel;
 use crate::loops::workspace::Call;
 use crate::lower;
 pub use crate::lower::InLanes;
+use crate::types::Lit;
+use crate::value::Value;
 pub use cache::is_first_sight;
 pub use call::Compiled;
 pub use profile::Profile;
@@ -111,19 +114,36 @@ fn style(options: Options) -> emit::c::Style {
     emit::c::Style { count: options.count, strict: options.strict, embedded: false, profile: options.profile, flush: options.flush }
 }
 
+/// What is known of a call with these values before it is made.
+pub fn call(program: &Program, id: FunctionId, values: &[Value]) -> Call {
+    let sizes = bind::sizes(program, id, values).ok();
+    let sizes: Option<Vec<i64>> = sizes.and_then(|sizes| program.function(id).sizes.iter().map(|v| sizes.get(v).copied()).collect());
+    Call { sizes: sizes.unwrap_or_default(), scalars: values.iter().flat_map(scalar_leaves).collect() }
+}
+
+/// The integers among the leaves of a value.
+fn scalar_leaves(value: &Value) -> Vec<Option<i64>> {
+    match value {
+        Value::Scalar(Lit::I64(n)) => vec![Some(*n)],
+        Value::Tuple(parts) => parts.iter().flat_map(scalar_leaves).collect(),
+        _ => vec![None],
+    }
+}
+
 /// The function as code that can be called. Its body has no calls and no derived functions.
 pub fn compile(program: &Program, id: FunctionId, options: Options) -> Result<Compiled, Error> {
     compile_for(program, id, options, &Call::default())
 }
 
-/// The same for calls of such sizes: loops that are too short for threads there are made without. Other calls have the same
-/// results, but for the order of sums.
-pub fn compile_for(program: &Program, id: FunctionId, mut options: Options, call: &Call) -> Result<Compiled, Error> {
+/// The same for calls of such sizes: loops that are too short for threads there are made without, and those that fill the lanes
+/// of vectors without what runs the iterations left over. Other calls have the same results, but for the order of sums; where
+/// they need what was left out, it is compiled then.
+pub fn compile_for(program: &Program, id: FunctionId, options: Options, call: &Call) -> Result<Compiled, Error> {
     let start = Instant::now();
     let kernel = kernel(program, id, options, call);
-    options.threads &= kernel.has_threads() || options.flush;
     let text = emit::c::c(&kernel, style(options));
-    let loaded = cache::library(&text, options)?;
+    let threads = options.threads && (kernel.has_threads() || options.flush);
+    let loaded = cache::library(&text, Options { threads, ..options })?;
     let compile_ms = start.elapsed().as_secs_f64() * 1e3;
-    Compiled::new(program, id, &kernel, loaded, text, compile_ms)
+    Compiled::new(program, id, options, &kernel, loaded, text, compile_ms)
 }

@@ -3,7 +3,8 @@
 //! A local that varies is some vectors, `x_1v0`, `x_1v1`, ..; the name of the loop's index stands for its first lane, and
 //! the vectors of it for all. Statements are written once for each vector. Under a condition that varies they stand under a
 //! mask, and are skipped where no lane needs them. A check that fails in a lane leaves what remains to the plain loop
-//! behind, which then fails at the first iteration that does.
+//! behind, which then fails at the first iteration that does. Code for calls that fill the lanes, and leave nothing over, has
+//! no plain loop: its caller runs other code then (`OTHER_SIZES`, `FAILS_IN_LANES`).
 //!
 //! Where iterations may run again, the last block ends where the loop does, and begins among those that are done. What they
 //! add up is left out then; what they write, they write again.
@@ -23,8 +24,8 @@ pub(super) struct Block<'a> {
     pub mask: Option<usize>,
     /// Arrays of the body that are the same in all lanes.
     pub shared: &'a [Buffer],
-    /// The label of the plain loop.
-    pub plain: String,
+    /// The label of the plain loop, if there is one.
+    pub plain: Option<String>,
     /// The number of lanes that take part, where the mask is no more than that.
     pub live: Option<String>,
     /// The mask of the lanes whose iterations have not run before; `None` where all have not.
@@ -42,17 +43,25 @@ impl Emitter<'_> {
         };
         self.masks += 1;
         let shared: Vec<Buffer> = allocated(&l.body).into_iter().filter(|b| !lanes.own.contains(b)).collect();
-        let plain = format!("iv_plain_{}", self.masks);
         if lanes.partial {
             return self.in_partial_lanes(l, lanes, &totals, (lo, hi));
         }
-        let fails = l.body.iter().any(can_fail);
+        let fails = l.body.iter().any(Stmt::can_fail);
         self.streams = false;
         line!(self, "int64_t {index} = {lo};");
-        self.blocks_of_lanes(l, lanes, &totals, &shared, &plain, hi);
+        if lanes.filled && may_run_again(l, lanes, &shared) {
+            self.blocks_of_lanes(l, lanes, &totals, &shared, None, hi);
+            if self.streams {
+                self.line("iv_streamed();");
+            }
+            return;
+        }
+        let plain = format!("iv_plain_{}", self.masks);
+        let label = Some(plain.as_str());
+        self.blocks_of_lanes(l, lanes, &totals, &shared, label, hi);
         if lanes.narrow {
             let one = Lanes { vectors: 1, ..lanes.clone() };
-            self.blocks_of_lanes(l, &one, &totals, &shared, &plain, hi);
+            self.blocks_of_lanes(l, &one, &totals, &shared, label, hi);
         }
         if self.streams {
             self.line("iv_streamed();");
@@ -69,7 +78,7 @@ impl Emitter<'_> {
     }
 
     /// As many whole blocks as there are from the index on.
-    fn blocks_of_lanes(&mut self, l: &Loop, lanes: &Lanes, totals: &[Local], shared: &[Buffer], plain: &str, hi: &str) {
+    fn blocks_of_lanes(&mut self, l: &Loop, lanes: &Lanes, totals: &[Local], shared: &[Buffer], plain: Option<&str>, hi: &str) {
         let index = self.names.local(l.index).to_string();
         let width = lanes.width();
         let count = format!("({}) - ({})", self.e(&l.hi), self.e(&l.lo));
@@ -77,7 +86,7 @@ impl Emitter<'_> {
         self.masks += 1;
         let (k, n) = (self.masks, lanes.lanes);
         let fresh = again.then_some(k);
-        let block = Block { lanes, index: l.index, count, mask: None, shared, plain: plain.to_string(), live: None, fresh, totals };
+        let block = Block { lanes, index: l.index, count, mask: None, shared, plain: plain.map(str::to_string), live: None, fresh, totals };
         line!(self, "if ({hi} - {index} >= {width}) {{");
         self.depth += 1;
         for total in totals {
@@ -121,7 +130,7 @@ impl Emitter<'_> {
             count: String::new(),
             mask: Some(k),
             shared: &[],
-            plain: String::new(),
+            plain: None,
             live: Some(format!("live{k}")),
             fresh: None,
             totals,
@@ -219,7 +228,7 @@ impl Emitter<'_> {
             Stmt::Loop(l) if block.lanes.varies(&l.lo) || block.lanes.varies(&l.hi) => self.lane_ragged(block, l),
             Stmt::Loop(l) if is_contraction(block, self.names.kernel, l) => self.lane_sums(block, l),
             Stmt::Loop(l) => {
-                if let Some(outer) = Outer::of(block, self.names.kernel, l) {
+                if let Some(outer) = Outer::of(block, self.names.kernel, &self.entry, l) {
                     return self.lane_outer(block, l, &outer);
                 }
                 if let Some(rows) = Rows::of(block, self.names.kernel, l) {
@@ -338,21 +347,31 @@ impl Emitter<'_> {
         let [Stmt::Add(Target::Place(b, offset), e)] = l.body.as_slice() else { panic!("emit: one addition in a loop") };
         let (index, name) = (self.names.local(l.index).to_string(), self.names.buffer(*b).to_string());
         let suffix = self.suffix_of(block.lanes, *b);
-        let (sum, offset) = (self.summed(block, e, &suffix), self.e(offset));
-        line!(self, "int64_t {index}_at = {};", self.e(&l.lo));
-        line!(self, "const int64_t {index}_end = {};", self.e(&l.hi));
-        line!(self, "for (; {index}_at + 4 <= {index}_end; {index}_at += 4) {{");
+        let (sum, offset, ty) = (self.summed(block, e, &suffix), self.e(offset), type_name(self.names.kernel.buffer(*b).scalar));
+        let (lo, hi) = (self.e(&l.lo), self.e(&l.hi));
+        self.line("{");
         self.depth += 1;
-        line!(self, "{} *p0, *p1, *p2, *p3;", type_name(self.names.kernel.buffer(*b).scalar));
-        line!(self, "iv_v{suffix} s0, s1, s2, s3;");
-        for k in 0..4 {
-            line!(self, "{{ const int64_t {index} = {index}_at + {k}; p{k} = {name} + {offset}; s{k} = {sum}; }}");
+        if !e.mentions(l.index) {
+            line!(self, "const {ty} sum = iv_sum_{suffix}({sum});");
+            line!(self, "for (int64_t {index} = {lo}; {index} < {hi}; {index}++) {name}[{offset}] += sum;");
+        } else {
+            line!(self, "int64_t {index}_at = {lo};");
+            line!(self, "const int64_t {index}_end = {hi};");
+            line!(self, "for (; {index}_at + 4 <= {index}_end; {index}_at += 4) {{");
+            self.depth += 1;
+            line!(self, "{ty} *p0, *p1, *p2, *p3;");
+            line!(self, "iv_v{suffix} s0, s1, s2, s3;");
+            for k in 0..4 {
+                line!(self, "{{ const int64_t {index} = {index}_at + {k}; p{k} = {name} + {offset}; s{k} = {sum}; }}");
+            }
+            line!(self, "iv_add_sums_{suffix}(p0, p1, p2, p3, s0, s1, s2, s3);");
+            self.depth -= 1;
+            self.line("}");
+            let add = format!("{name}[{offset}] += iv_sum_{suffix}({sum});");
+            line!(self, "for (int64_t {index} = {index}_at; {index} < {index}_end; {index}++) {add}");
         }
-        line!(self, "iv_add_sums_{suffix}(p0, p1, p2, p3, s0, s1, s2, s3);");
         self.depth -= 1;
         self.line("}");
-        let add = format!("{name}[{offset}] += iv_sum_{suffix}({sum});");
-        line!(self, "for (int64_t {index} = {index}_at; {index} < {index}_end; {index}++) {add}");
     }
 
     /// The sum of a block's vectors, as far as they are to be added up.
@@ -473,12 +492,12 @@ impl Emitter<'_> {
                 Some(mask) => format!("({bad} & {mask})"),
             })
             .collect();
-        line!(
-            self,
-            "if (IV_UNLIKELY(iv_any_{n}({}))) {{ status = iv_fail(context, {code}, 0, 0, {site}); goto {}; }}",
-            masked.join(" | "),
-            block.plain
-        );
+        let (code, to) = match &block.plain {
+            Some(plain) => (code, plain),
+            None => (FAILS_IN_LANES, &self.end),
+        };
+        let failing = masked.join(" | ");
+        line!(self, "if (IV_UNLIKELY(iv_any_{n}({failing}))) {{ status = iv_fail(context, {code}, 0, 0, {site}); goto {to}; }}");
     }
 }
 

@@ -13,7 +13,7 @@ impl Emitter<'_> {
             Order::Reduction(locals) | Order::Accumulation(locals, _) => locals.clone(),
             Order::Sequential | Order::Independent => vec![],
         };
-        let fails = l.body.iter().any(can_fail);
+        let fails = l.body.iter().any(Stmt::can_fail);
         let calls = fails || l.body.iter().any(has_gemm);
         let chunks = self.chunks(&p.chunks);
         line!(self, "const int64_t chunks{n} = {chunks};");

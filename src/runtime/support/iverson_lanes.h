@@ -55,8 +55,10 @@ IV_VECTOR_TYPE(int32_t, 16, m)
 /* Loops over lanes are written out: a vector is then never an array in memory. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define IV_EACH _Pragma("GCC unroll 16")
+#define IV_ROLLED _Pragma("GCC unroll 1")
 #else
 #define IV_EACH _Pragma("unroll")
+#define IV_ROLLED _Pragma("nounroll")
 #endif
 /* Where the processor has masks in registers of their own. */
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)

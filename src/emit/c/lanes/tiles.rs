@@ -142,10 +142,12 @@ pub(super) struct Outer<'a> {
     across_factor: Expr,
     /// Where the other factor stands as it is needed: an array of the lanes, and the place in it.
     across_rows: Option<(Buffer, Expr)>,
+    /// Whether there are known to be enough places in a row.
+    is_long: bool,
 }
 
 impl<'a> Outer<'a> {
-    pub(super) fn of(block: &Block, kernel: &Kernel, l: &'a Loop) -> Option<Outer<'a>> {
+    pub(super) fn of(block: &Block, kernel: &Kernel, entry: &Entry, l: &'a Loop) -> Option<Outer<'a>> {
         let [Stmt::Loop(inner)] = unmarked(l)[..] else { return None };
         if !is_contraction(block, kernel, inner) || block.lanes.vectors == 1 || !is_long(l, LEAST_PLACES) || !is_long(inner, LEAST_PLACES) {
             return None;
@@ -191,7 +193,13 @@ impl<'a> Outer<'a> {
             }
             _ => None,
         };
-        Some(Outer { inner, buffer: *buffer, offset, along, across, along_factor, across_factor, across_rows })
+        // A row that depends on the number of rows is taken to be as long as there are.
+        let places = entry.trip(if along == l.index { l } else { inner }).or(entry.trip(l));
+        if places.is_some_and(|places| places < LEAST_PLACES) {
+            return None;
+        }
+        let is_long = places.is_some();
+        Some(Outer { inner, buffer: *buffer, offset, along, across, along_factor, across_factor, across_rows, is_long })
     }
 }
 
@@ -226,21 +234,23 @@ impl Emitter<'_> {
         line!(self, "    {inner}_first = iv_int_min({inner}_first, {lo});");
         line!(self, "    {inner}_last = iv_int_max({inner}_last, {hi});");
         self.line("}");
-        line!(self, "if ({u}_last - {u}_first >= {LEAST_PLACES}) {{");
-        self.depth += 1;
+        if !outer.is_long {
+            line!(self, "if ({u}_last - {u}_first >= {LEAST_PLACES}) {{");
+            self.depth += 1;
+        }
         line!(self, "for (int64_t {u}_at = {u}_first; {u}_at < {u}_last; {u}_at += {LANES}) {{");
         self.depth += 1;
         // Lanes behind the last place are zero.
         line!(self, "double rows[{LANES}][{width}] __attribute__((aligned(64)));");
         line!(self, "iv_v8d turned[{width}];");
-        line!(self, "for (int64_t k = 0; k < {LANES}; k++) {{");
+        line!(self, "IV_ROLLED for (int64_t k = 0; k < {LANES}; k++) {{");
         line!(self, "    const int64_t {u} = {u}_at + k;");
         for m in 0..vectors {
             let value = self.summed_part(block, &outer.along_factor, m, "8d");
             line!(self, "    *(iv_v8d *)(rows[k] + {}) = {} ? (iv_v8d)({value}) : (iv_v8d){{0}};", m * LANES, is_there(&u));
         }
         self.line("}");
-        line!(self, "for (int m = 0; m < {vectors}; m++) iv_turn_8d(rows[0] + m * {LANES}, {width}, turned + m * {LANES});");
+        line!(self, "IV_ROLLED for (int m = 0; m < {vectors}; m++) iv_turn_8d(rows[0] + m * {LANES}, {width}, turned + m * {LANES});");
         line!(self, "for (int64_t {o}_at = {o}_first; {o}_at < {o}_last; {o}_at += {COLUMNS}) {{");
         self.depth += 1;
         line!(self, "bool any = false, all = {u}_at + {LANES} <= {u}_last && {o}_at + {COLUMNS} <= {o}_last;");
@@ -260,7 +270,7 @@ impl Emitter<'_> {
             let (b, at) = (self.names.buffer(*b), self.e(at));
             line!(self, "if (all{whole}) {{ const int64_t {o} = {o}_at; others = {b} + ({at}) * {width}; }} else");
         }
-        line!(self, "for (int64_t r = 0; r < {COLUMNS}; r++) {{");
+        line!(self, "IV_ROLLED for (int64_t r = 0; r < {COLUMNS}; r++) {{");
         line!(self, "    const int64_t {o} = {o}_at + r;");
         for m in 0..vectors {
             let value = self.summed_part(block, &outer.across_factor, m, "8d");
@@ -270,9 +280,10 @@ impl Emitter<'_> {
         line!(self, "iv_v8d sums[{COLUMNS}];");
         line!(self, "iv_products_8d(turned, others, {width}, sums);");
         self.line("if (all) {");
-        for r in 0..COLUMNS {
-            line!(self, "    {{ const int64_t {u} = {u}_at, {o} = {o}_at + {r}; *(iv_v8d_at *)({place}) += sums[{r}]; }}");
-        }
+        line!(self, "    IV_ROLLED for (int64_t r = 0; r < {COLUMNS}; r++) {{");
+        line!(self, "        const int64_t {u} = {u}_at, {o} = {o}_at + r;");
+        line!(self, "        *(iv_v8d_at *)({place}) += sums[r];");
+        self.line("    }");
         self.line("} else {");
         line!(self, "    for (int64_t {o} = {o}_at; {o} < iv_int_min({o}_at + {COLUMNS}, {o}_last); {o}++)");
         line!(self, "        for (int64_t {u} = {u}_at; {u} < iv_int_min({u}_at + {LANES}, {u}_last); {u}++)");
@@ -282,14 +293,16 @@ impl Emitter<'_> {
         self.line("}");
         self.depth -= 1;
         self.line("}");
-        self.depth -= 1;
-        self.line("} else {");
-        self.depth += 1;
-        line!(self, "for (int64_t {outermost} = {outermost}_first; {outermost} < {outermost}_last; {outermost}++) {{");
-        self.lane_block(block, &l.body);
-        self.line("}");
-        self.depth -= 1;
-        self.line("}");
+        if !outer.is_long {
+            self.depth -= 1;
+            self.line("} else {");
+            self.depth += 1;
+            line!(self, "for (int64_t {outermost} = {outermost}_first; {outermost} < {outermost}_last; {outermost}++) {{");
+            self.lane_block(block, &l.body);
+            self.line("}");
+            self.depth -= 1;
+            self.line("}");
+        }
         self.depth -= 1;
         self.line("}");
     }
