@@ -30,6 +30,7 @@ use crate::optimize::products::products;
 use crate::optimize::share::share;
 use crate::optimize::simplify::guards::plain_zero;
 use crate::optimize::simplify::simplify;
+use crate::optimize::skip_zeros::skip_zeros;
 use crate::optimize::solve_predicates::solve_predicates;
 use crate::optimize::split_sums::split_sums;
 use crate::optimize::store_or_recompute::store_or_recompute;
@@ -70,7 +71,13 @@ const FINISH: &[(&str, Pass)] = &[
 ];
 
 /// Last of all, since simplification takes such loops apart.
-const LAST: &[(&str, Pass)] = &[("merge_sums", merge_sums), ("fuse_siblings", fuse_siblings), ("products", products), ("unroll", unroll)];
+const LAST: &[(&str, Pass)] = &[
+    ("merge_sums", merge_sums),
+    ("fuse_siblings", fuse_siblings),
+    ("products", products),
+    ("unroll", unroll),
+    ("skip_zeros", skip_zeros),
+];
 
 /// The names for `--after`, in the order of their last run.
 pub fn pass_names() -> Vec<&'static str> {

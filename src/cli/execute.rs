@@ -10,7 +10,7 @@ use iverson::ir::specialize::{Known, Taken, inner_sizes, specialize};
 use iverson::ir::{FunctionId, Lit, Program, Var};
 use iverson::loops::workspace::Call;
 use iverson::pipeline::Without;
-use iverson::value::{Error, Value};
+use iverson::value::{Array, Data, Error, Value};
 use iverson::{bind, interpret, runtime};
 use std::io::Write;
 use std::time::Instant;
@@ -177,7 +177,24 @@ fn known(source: &Source, id: FunctionId, execution: &Execution, values: &[Value
     Known {
         sizes: inner_sizes(program, id).into_iter().filter_map(small).collect(),
         params: program.function(id).statics.iter().filter_map(literal).collect(),
+        mostly_zero: (0..values.len()).filter(|k| is_mostly_zero(&values[*k])).collect(),
     }
+}
+
+/// Whether most numbers of an array are zero, by some of them.
+fn is_mostly_zero(value: &Value) -> bool {
+    const LEAST: usize = 64;
+    const LOOKED_AT: usize = 4096;
+    let is_zero: Box<dyn Fn(usize) -> bool> = match value {
+        Value::Array(Array { data: Data::F64(x), .. }) => Box::new(|k| x[k] == 0.0),
+        Value::Array(Array { data: Data::F32(x), .. }) => Box::new(|k| x[k] == 0.0),
+        _ => return false,
+    };
+    let count = if let Value::Array(array) = value { array.len() } else { 0 };
+    // Steps of an odd length do not fall on the same column of every row.
+    let step = (count / LOOKED_AT) | 1;
+    let (zeros, all) = (0..count).step_by(step).fold((0, 0), |(zeros, all), k| (zeros + is_zero(k) as usize, all + 1));
+    count >= LEAST && 4 * zeros >= 3 * all
 }
 
 /// The function ready for calls with such values: derivatives keep what their way back needs if that fits in the memory

@@ -399,6 +399,8 @@ pub struct Vars {
     /// The functions with rules and the rules themselves: calls of them are differentiated and optimised.
     headings: std::collections::BTreeMap<FunctionId, Heading>,
     retyped: Retyped,
+    /// Parameters of which most numbers are zero in the calls that the program is for.
+    mostly_zero: Vec<Var>,
 }
 
 /// How often a variable got another type: what is remembered of expressions holds as long as this is the same. It says
@@ -464,6 +466,15 @@ impl Vars {
     /// A number that changes whenever a variable gets another type.
     pub fn retyped(&self) -> u64 {
         self.retyped.0
+    }
+    pub fn set_mostly_zero(&mut self, var: Var) {
+        self.mostly_zero.push(var);
+    }
+    pub fn is_mostly_zero(&self, var: Var) -> bool {
+        self.mostly_zero.contains(&var)
+    }
+    pub fn has_mostly_zero(&self) -> bool {
+        !self.mostly_zero.is_empty()
     }
     pub fn rename(&mut self, var: Var, name: impl Into<String>) {
         self.infos[var.0 as usize].name = name.into();

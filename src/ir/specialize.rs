@@ -15,18 +15,23 @@ pub struct Known {
     pub sizes: Vec<(Var, i64)>,
     /// Parameters by their positions.
     pub params: Vec<(usize, Lit)>,
+    /// Parameters, by their positions, of which most numbers are zero: not to be relied upon, but worth a question.
+    pub mostly_zero: Vec<usize>,
 }
 
 impl Known {
     pub fn is_empty(&self) -> bool {
-        self.sizes.is_empty() && self.params.is_empty()
+        self.sizes.is_empty() && self.params.is_empty() && self.mostly_zero.is_empty()
     }
 
     /// `d = 3, k = 2`
     pub fn describe(&self, program: &Program, id: FunctionId) -> Vec<(String, String)> {
         let params = &program.function(id).params;
         let sizes = self.sizes.iter().map(|(v, n)| (program.vars.name(*v).to_string(), n.to_string()));
-        sizes.chain(self.params.iter().map(|(k, lit)| (program.vars.name(params[*k]).to_string(), lit.digits()))).collect()
+        let name = |k: usize| program.vars.name(params[k]).to_string();
+        let values = self.params.iter().map(|(k, lit)| (name(*k), lit.digits()));
+        let zeros = self.mostly_zero.iter().map(|k| (name(*k), "mostly zeros".to_string()));
+        sizes.chain(values).chain(zeros).collect()
     }
 }
 
@@ -80,6 +85,9 @@ pub fn specialize(program: &Program, id: FunctionId, known: &Known, taken: Taken
     for (old, new) in f.params.iter().zip(&params) {
         let ty = rename(program.vars.ty(*old));
         program.vars.set_ty(*new, ty);
+    }
+    for k in &known.mostly_zero {
+        program.vars.set_mostly_zero(params[*k]);
     }
     let args: Vec<Exp> = params.iter().enumerate().map(|(k, v)| literal(k).map_or(Exp::Var(*v), Exp::Lit)).collect();
     let stays = |k: &usize| taken == Taken::Still || literal(*k).is_none();

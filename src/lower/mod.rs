@@ -27,6 +27,7 @@ mod generate;
 mod history;
 mod in_place;
 mod index;
+mod invariant;
 mod iterate;
 mod lanes;
 mod marks;
@@ -110,6 +111,9 @@ pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -
     schedule::schedule(&mut kernel, options);
     if !options.count && !options.strict && options.lanes != InLanes::None {
         lanes::lanes(&mut kernel, &mut bounds, options.lanes == InLanes::All);
+    }
+    if !options.count {
+        invariant::invariant(&mut kernel);
     }
     if !options.count && !options.strict {
         places::places(&mut kernel, &mut bounds);

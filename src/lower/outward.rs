@@ -91,7 +91,7 @@ fn with_total(order: &Order, total: Local) -> Option<Order> {
 }
 
 /// The locals of a loop: they differ from step to step.
-fn defined(l: &Loop) -> FxHashSet<Local> {
+pub(super) fn defined(l: &Loop) -> FxHashSet<Local> {
     fn visit(block: &[Stmt], out: &mut FxHashSet<Local>) {
         for s in block {
             match s {
@@ -127,7 +127,7 @@ fn sets(s: &Stmt, buffer: Buffer) -> bool {
     own || s.blocks().iter().any(|b| b.iter().any(|s| sets(s, buffer)))
 }
 
-fn changes(s: &Stmt, buffer: Buffer) -> bool {
+pub(super) fn changes(s: &Stmt, buffer: Buffer) -> bool {
     sets(s, buffer) || checks::writes(s, buffer)
 }
 
@@ -144,7 +144,7 @@ fn sure_loads(e: &Expr, out: &mut Vec<(Buffer, Expr)>) {
     }
 }
 
-fn replace(s: &mut Stmt, loaded: &[(Expr, Local)]) {
+pub(super) fn replace(s: &mut Stmt, loaded: &[(Expr, Local)]) {
     s.map_exprs(&mut |e| {
         e.map_loads(&mut |b, offset| {
             let load = Expr::Load(b, Box::new(offset));

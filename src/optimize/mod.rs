@@ -14,6 +14,7 @@ pub mod normalize;
 pub mod products;
 pub mod share;
 pub mod simplify;
+pub mod skip_zeros;
 pub mod solve_predicates;
 pub mod split_sums;
 pub mod store_or_recompute;

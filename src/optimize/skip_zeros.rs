@@ -1,0 +1,260 @@
+//! Terms that are zero times something dear are left out, where most of them are.
+//!
+//! ```text
+//! for i, r. sum k. w[p, k] * (sum c. x[p, c] * m[k, r, c, i])
+//! ```
+//! of a `w` that is known to be zero nearly everywhere (skinning weights, say) is
+//! ```text
+//! let finite = (no number of x[p] and m is infinite or no number);
+//! let t = sum k. [w[p, k] != 0.0 or not finite] * (for r, i. w[p, k] * (x[p, 0] * m[k, r, 0, i] + …));
+//! for i, r. t[r, i]
+//! ```
+//! Zero times a number that is not finite is no zero, so with one all terms are computed. The `for` whose neighbours stand side
+//! by side in memory goes innermost.
+//!
+//! It is right for all values, but good for few: terms that have to be asked for do not run side by side. So it is done for
+//! parameters of which the values of a call at hand were looked at (`specialize`), and for terms that are dear. Products of two
+//! matrices stay what they are.
+
+use super::hoist::hoist;
+use super::simplify::arrays::{factors, total};
+use super::tabulate::weight;
+use super::{Context, Rewrite, rewrite_everywhere};
+use crate::ir::build::*;
+use crate::ir::traverse::{Substitution, copy};
+use crate::ir::*;
+
+/// What a term costs at least, additions and multiplications counting one; and what it costs where other terms with zeros are
+/// left out anyway.
+const DEAR: u64 = 512;
+const DEAR_BESIDE: u64 = 16;
+/// The most terms of a sum that is written out.
+const MOST_TERMS: i64 = 8;
+/// How often a loop counts as running of which that is not known.
+const STEPS: u64 = 16;
+
+pub fn skip_zeros(cx: &mut Context, exp: Exp) -> Exp {
+    if !cx.vars.has_mostly_zero() {
+        return exp;
+    }
+    let before = std::mem::replace(&mut cx.changed, false);
+    let mut exp = everywhere(cx, exp, DEAR);
+    if cx.changed {
+        exp = everywhere(cx, exp, DEAR_BESIDE);
+        // What is asked of arrays that are the same for all is asked once.
+        exp = hoist(cx, exp);
+    }
+    cx.changed |= before;
+    exp
+}
+
+/// First where the sums have a name, by which they are read.
+fn everywhere(cx: &mut Context, exp: Exp, least: u64) -> Exp {
+    let exp = rewrite_everywhere(cx, exp, ("skip_zeros, named", least), &|cx, e| named_rule(cx, e, least));
+    rewrite_everywhere(cx, exp, ("skip_zeros", least), &|cx, e| rule(cx, e, least))
+}
+
+fn named_rule(cx: &mut Context, exp: Exp, least: u64) -> Rewrite {
+    let Exp::Let(vars, value, rest) = exp else { return Err(exp) };
+    let found = if vars.len() == 1 { nest(&value).and_then(|nest| skipped(cx, &nest, least)) } else { None };
+    match found {
+        Some(new) => Ok(new.bound(cx, vars[0], *rest)),
+        None => Err(Exp::Let(vars, value, rest)),
+    }
+}
+
+fn rule(cx: &mut Context, exp: Exp, least: u64) -> Rewrite {
+    match nest(&exp).and_then(|nest| skipped(cx, &nest, least)) {
+        Some(new) => Ok(new.whole(cx)),
+        None => Err(exp),
+    }
+}
+
+/// A sum in loops.
+struct Nest {
+    loops: Vec<(Var, Size)>,
+    range: Range,
+    term: Exp,
+}
+
+fn nest(exp: &Exp) -> Option<Nest> {
+    let mut loops = vec![];
+    let mut body = exp;
+    while let Exp::For(i, n, inner) = body {
+        loops.push((*i, n.clone()));
+        body = inner;
+    }
+    match body {
+        Exp::Sum(range, term) if !loops.is_empty() => Some(Nest { loops, range: (**range).clone(), term: (**term).clone() }),
+        _ => None,
+    }
+}
+
+/// A sum that leaves out what it can, and what is asked for that.
+struct Skipped {
+    is_finite: Var,
+    finite: Exp,
+    sum: Exp,
+    /// The loops that the sum stood in, and their order in it.
+    loops: Vec<(Var, Size)>,
+    order: Vec<usize>,
+}
+
+impl Skipped {
+    /// In place of the value of a variable.
+    fn bound(self, cx: &mut Context, v: Var, rest: Exp) -> Exp {
+        if !is_read(&rest, v, self.loops.len()) {
+            let whole = self.whole(cx);
+            return let_(vec![v], whole, rest);
+        }
+        let t = cx.vars.fresh_like(v, type_of_exp(cx.vars, &self.sum));
+        let rest = reordered(rest, v, t, &self.order);
+        let_(vec![self.is_finite], self.finite, let_(vec![t], self.sum, rest))
+    }
+
+    /// In place of the loops.
+    fn whole(self, cx: &mut Context) -> Exp {
+        let t = cx.vars.fresh("t", type_of_exp(cx.vars, &self.sum));
+        let element = index(t, self.order.iter().map(|k| Exp::Var(self.loops[*k].0)).collect(), Site::default());
+        let all = self.loops.iter().rev().fold(element, |e, (i, n)| for_(*i, n.clone(), e));
+        let all = if self.order.is_sorted() { Exp::Var(t) } else { copy(cx.vars, &all, &Substitution::default()) };
+        let_(vec![self.is_finite], self.finite, let_(vec![t], self.sum, all))
+    }
+}
+
+fn skipped(cx: &mut Context, nest: &Nest, least: u64) -> Option<Skipped> {
+    let Nest { loops, range, term } = nest;
+    let Exp::Op(Op::Mul, args, _) = term else { return None };
+    let (zeros, rest): (Vec<Exp>, Vec<Exp>) = factors(args).into_iter().partition(|f| is_mostly_zero(cx.vars, loops, range, f));
+    let [zero] = zeros.as_slice() else { return None };
+    let trips = loops.iter().map(|(_, n)| n.as_constant().map_or(STEPS, |n| n.max(1) as u64)).fold(1, u64::saturating_mul);
+    let cost: u64 = rest.iter().map(|e| weight(cx, e)).sum();
+    if !rest.iter().any(|e| matches!(e, Exp::Sum(..))) || trips.saturating_mul(cost) < least {
+        return None;
+    }
+    let as_range = |(i, n): &(Var, Size)| Range { index: *i, lo: i64(0), hi: size_exp(n) };
+    let mut binders: Vec<Range> = loops.iter().map(as_range).chain([range.clone()]).collect();
+    let mut asked = vec![];
+    for factor in &rest {
+        all_finite(cx, factor, &mut binders, &mut asked)?;
+    }
+    let finite = asked.into_iter().reduce(|a, b| op2(Op::And, a, b)).unwrap_or(bool(true));
+    let finite = copy(cx.vars, &finite, &Substitution::default());
+    let scalar = type_of_exp(cx.vars, term).scalar()?;
+    let is_finite = cx.vars.fresh("finite", Type::Scalar(Scalar::Bool));
+    let nonzero = op2(Op::Ne, zero.clone(), float(scalar, 0.0));
+    let matters = op2(Op::Or, nonzero, op1(Op::Not, Exp::Var(is_finite)));
+    let order = order(loops, &rest);
+    let term = written_out(cx.vars, term.clone());
+    let within = order.iter().rev().fold(term, |e, k| for_(loops[*k].0, loops[*k].1.clone(), e));
+    let sum = Exp::Sum(Box::new(range.clone()), Box::new(guard(matters, within)));
+    let sum = copy(cx.vars, &sum, &Substitution::default());
+    Some(Skipped { is_finite, finite, sum, loops: loops.clone(), order })
+}
+
+/// Short sums as their terms: each place is then added to once.
+fn written_out(vars: &mut Vars, exp: Exp) -> Exp {
+    let exp = exp.map_children(&mut |e| written_out(vars, e));
+    let Exp::Sum(range, term) = exp else { return exp };
+    match (exp_size(&range.lo).and_then(|s| s.as_constant()), exp_size(&range.hi).and_then(|s| s.as_constant())) {
+        (Some(lo), Some(hi)) if (1..=MOST_TERMS).contains(&hi.saturating_sub(lo)) => {
+            let mut at = |n: i64| copy(vars, &term, &[(range.index, i64(n))].into_iter().collect());
+            (lo + 1..hi).fold(at(lo), |sum, n| add(sum, at(n)))
+        }
+        _ => Exp::Sum(range, term),
+    }
+}
+
+/// Whether a variable is only read, at so many keys at least.
+fn is_read(exp: &Exp, v: Var, keys: usize) -> bool {
+    match exp {
+        Exp::Var(w) => *w != v,
+        Exp::Index(array, at, _) if **array == Exp::Var(v) => at.len() >= keys && at.iter().all(|k| is_read(k, v, keys)),
+        exp => {
+            let mut fine = true;
+            exp.for_each_child(&mut |e| fine = fine && is_read(e, v, keys));
+            fine
+        }
+    }
+}
+
+/// Reads of a variable as reads of another, whose first axes have another order.
+fn reordered(exp: Exp, v: Var, t: Var, order: &[usize]) -> Exp {
+    let exp = exp.map_children(&mut |e| reordered(e, v, t, order));
+    match exp {
+        Exp::Index(array, keys, site) if *array == Exp::Var(v) => {
+            let first = order.iter().map(|k| keys[*k].clone());
+            Exp::Index(Box::new(Exp::Var(t)), first.chain(keys[order.len()..].iter().cloned()).collect(), site)
+        }
+        exp => exp,
+    }
+}
+
+/// A number of a parameter that is mostly zeros, the same for all of the loops.
+fn is_mostly_zero(vars: &Vars, loops: &[(Var, Size)], range: &Range, factor: &Exp) -> bool {
+    match factor {
+        Exp::Index(array, _, _) => {
+            matches!(**array, Exp::Var(v) if vars.is_mostly_zero(v))
+                && factor.mentions(range.index)
+                && !loops.iter().any(|(i, _)| factor.mentions(*i))
+        }
+        _ => false,
+    }
+}
+
+/// Asks whether all numbers are finite that sums of products read, for all values of the indices that are bound around.
+fn all_finite(cx: &mut Context, exp: &Exp, binders: &mut Vec<Range>, asked: &mut Vec<Exp>) -> Option<()> {
+    match exp {
+        Exp::Lit(_) => {}
+        Exp::Var(_) | Exp::Index(..) => {
+            let scalar = type_of_exp(cx.vars, exp).scalar().filter(|s| s.is_float())?;
+            // Of all finite numbers, and of no others, zero is the product with zero.
+            let nothing = mul(exp.clone(), float(scalar, 0.0));
+            let ranges: Vec<&Range> = in_memory_order(binders, exp).into_iter().filter(|range| exp.mentions(range.index)).collect();
+            let sum = ranges.iter().rev().fold(nothing, |e, range| Exp::Sum(Box::new((*range).clone()), Box::new(e)));
+            if !total(cx, &sum) {
+                return None;
+            }
+            let sum = if ranges.len() == 1 { written_out(cx.vars, sum) } else { sum };
+            asked.push(op2(Op::Eq, sum, float(scalar, 0.0)));
+        }
+        Exp::Op(Op::Mul | Op::Add | Op::Sub | Op::Neg, args, _) => {
+            for a in args {
+                all_finite(cx, a, binders, asked)?;
+            }
+        }
+        Exp::Sum(range, body) => {
+            binders.push((**range).clone());
+            let inside = all_finite(cx, body, binders, asked);
+            binders.pop();
+            inside?;
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// The ranges, as the keys of a read have their indices one after the other; as they are where one depends on another.
+fn in_memory_order<'a>(binders: &'a [Range], read: &Exp) -> Vec<&'a Range> {
+    let mut order: Vec<&Range> = binders.iter().collect();
+    let is_bound = |e: &Exp| binders.iter().any(|range| e.mentions(range.index));
+    if let (Exp::Index(_, keys, _), false) = (read, binders.iter().any(|range| is_bound(&range.lo) || is_bound(&range.hi))) {
+        order.sort_by_key(|range| keys.iter().position(|key| key.mentions(range.index)));
+    }
+    order
+}
+
+/// The order of the loops: last the one that is the last key of a read.
+fn order(loops: &[(Var, Size)], rest: &[Exp]) -> Vec<usize> {
+    fn last_keys(exp: &Exp, found: &mut Vec<Var>) {
+        if let Exp::Index(_, keys, _) = exp {
+            found.extend(keys.last().and_then(|k| if let Exp::Var(v) = k { Some(*v) } else { None }));
+        }
+        exp.for_each_child(&mut |e| last_keys(e, found));
+    }
+    let mut found = vec![];
+    rest.iter().for_each(|e| last_keys(e, &mut found));
+    let innermost = (0..loops.len()).rev().find(|k| found.contains(&loops[*k].0));
+    let others = (0..loops.len()).filter(|k| Some(*k) != innermost);
+    others.chain(innermost).collect()
+}
