@@ -26,6 +26,7 @@ use crate::optimize::inline::{callees, inline, inline_for_derivatives};
 use crate::optimize::interchange::interchange;
 use crate::optimize::merge_sums::merge_sums;
 use crate::optimize::normalize::normalize;
+use crate::optimize::preaccumulate::preaccumulate;
 use crate::optimize::products::products;
 use crate::optimize::share::share;
 use crate::optimize::simplify::guards::plain_zero;
@@ -62,6 +63,7 @@ const FINISH: &[(&str, Pass)] = &[
     ("take_out", take_out),
     ("store_or_recompute", store_or_recompute),
     ("hoist", hoist),
+    ("preaccumulate", preaccumulate),
     ("interchange", interchange),
     ("gather", gather),
     ("tabulate", tabulate),
@@ -71,13 +73,8 @@ const FINISH: &[(&str, Pass)] = &[
 ];
 
 /// Last of all, since simplification takes such loops apart.
-const LAST: &[(&str, Pass)] = &[
-    ("merge_sums", merge_sums),
-    ("fuse_siblings", fuse_siblings),
-    ("products", products),
-    ("unroll", unroll),
-    ("skip_zeros", skip_zeros),
-];
+const LAST: &[(&str, Pass)] =
+    &[("merge_sums", merge_sums), ("fuse_siblings", fuse_siblings), ("products", products), ("unroll", unroll), ("skip_zeros", skip_zeros)];
 
 /// The names for `--after`, in the order of their last run.
 pub fn pass_names() -> Vec<&'static str> {
@@ -228,7 +225,7 @@ impl Compiler {
                 return;
             }
             // These say truly whether they changed anything, and most often they do not.
-            if changed || !["interchange", "gather", "tabulate", "sum_first", "forget_states"].contains(name) {
+            if changed || !["preaccumulate", "interchange", "gather", "tabulate", "sum_first", "forget_states"].contains(name) {
                 self.settle_observed(id, None, observe);
             }
         }

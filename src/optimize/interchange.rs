@@ -40,8 +40,7 @@ pub fn interchange(cx: &mut Context, exp: Exp) -> Exp {
 
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     let Exp::For(c, size, body) = exp else { return Err(exp) };
-    let few = size.as_constant().is_some_and(|n| (2..=COLUMNS).contains(&n));
-    if !few || !worth(&body, c) {
+    if !is_few(&size) || !worth(&body, c) {
         return Err(Exp::For(c, size, body));
     }
     let ty = type_of_exp(cx.vars, &body);
@@ -61,10 +60,15 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     Ok(lets(out, result))
 }
 
+/// Whether so many columns are taken inwards.
+pub(super) fn is_few(size: &Size) -> bool {
+    size.as_constant().is_some_and(|n| (2..=COLUMNS).contains(&n))
+}
+
 type Statement = (Vec<Var>, Exp);
 
 /// Whether a good part of the body is the same for all columns, and columns have loops: else there is nothing to be saved.
-fn worth(body: &Exp, c: Var) -> bool {
+pub(super) fn worth(body: &Exp, c: Var) -> bool {
     let (same, all) = work(body, &[c].into_iter().collect());
     same > STEPS && same * PART >= all
 }
@@ -118,12 +122,12 @@ impl Step<'_> {
     }
 }
 
-fn varies(exp: &Exp, varied: &FxHashSet<Var>) -> bool {
+pub(super) fn varies(exp: &Exp, varied: &FxHashSet<Var>) -> bool {
     exp.free_vars().iter().any(|v| varied.contains(v))
 }
 
 /// Adds the variables of a `let` that vary.
-fn note(vars: &[Var], value: &Exp, varied: &mut FxHashSet<Var>) {
+pub(super) fn note(vars: &[Var], value: &Exp, varied: &mut FxHashSet<Var>) {
     let parts = parts_vary(value, vars.len(), varied);
     varied.extend(vars.iter().zip(parts).filter(|(_, v)| *v).map(|(v, _)| *v));
 }
@@ -176,7 +180,7 @@ fn parts_vary(exp: &Exp, count: usize, varied: &FxHashSet<Var>) -> Vec<bool> {
 
 /// How much work is the same for all columns, and how much there is in all. What is the same and is not in a loop among what
 /// varies is not counted: it stands before the columns already, or costs too little to.
-fn work(exp: &Exp, varied: &FxHashSet<Var>) -> (u64, u64) {
+pub(super) fn work(exp: &Exp, varied: &FxHashSet<Var>) -> (u64, u64) {
     if !varies(exp, varied) {
         let all = operations(exp);
         return (all, all);

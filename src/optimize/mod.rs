@@ -11,6 +11,7 @@ pub mod inline;
 pub mod interchange;
 pub mod merge_sums;
 pub mod normalize;
+pub mod preaccumulate;
 pub mod products;
 pub mod share;
 pub mod simplify;
