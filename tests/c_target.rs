@@ -424,6 +424,59 @@ fn tiles_agree_with_the_interpreter() {
 
 /// The last block of lanes begins among iterations that are done (`emit/c/lanes.rs`): what they add up counts once, also under
 /// conditions and in tiles, whatever their numbers are; what is changed in place is not changed twice.
+/// Terms of sums that are zero times something are left out where a parameter is said to be mostly zeros: they are zeros, but
+/// where they are not.
+#[test]
+fn zeros_that_are_left_out_are_zeros() {
+    let programs = [
+        "def f(w: [p, k]f64, m: [k, 3, 4]f64, x: [p, 4]f64) -> [p, 3]f64 =
+           for q, r. sum j. w[q, j] * (sum c. m[j, r, c] * x[q, c])",
+        "def f(w: [p, k]f64, m: [k, 40, 4]f64, x: [p, 4]f64) -> [p, 40]f64 =
+           for q. let t = for i. sum j. w[q, j] * (sum c. x[q, c] * m[j, i, c]); let u = sum i. t[i]; for i. t[i] * u",
+        "def f(w: [p, k]f64, m: [k, 4, 40]f64, x: [p, 4]f64) -> [p, 40, 3]f64 =
+           for q.
+             let t = for i, r in 0..3. sum j. w[q, j] * (sum c. x[q, c] * m[j, c, i] * m[j, r, i]);
+             let u = sum i, r. t[i, r];
+             for i, r. t[i, r] * u",
+        "def f(w: [k]f64, m: [k, 60, k]f32, x: [k]f64, s: f64) -> [60]f64 =
+           for i. sum j. ((sum c in 0..j. f64(m[j, i, c]) * x[c]) - s) * w[j]",
+        "def f(w: [k]f64, m: [k, 60, k]f64, y: [k, 2]f64) -> [60, 2]f64 =
+           for i, e. sum j. w[j] * (sum c. m[j, i, c] * y[c, e])",
+    ];
+    let mut skipped = 0;
+    for text in programs {
+        let program = program(text);
+        let id = program.find("f").unwrap();
+        let known = specialize::Known { mostly_zero: vec![0], ..Default::default() };
+        // Other passes reorder what is infinite, with this one and without.
+        let whole = prepare(&program, id, None);
+        let first = id;
+        let (program, id) = specialize::specialize(&program, id, &known, specialize::Taken::Still);
+        let prepared = prepare(&program, id, None);
+        verify::verify(&prepared).unwrap();
+        skipped += print::print_function(&prepared, id).contains("finite") as usize;
+        let sizes = vec![9; program.function(id).sizes.len()];
+        let compiled = runtime::compile(&prepared, id, Options::default()).unwrap();
+        for (number, at) in [(1.0, 0), (f64::INFINITY, 0), (f64::NAN, 40), (f64::NEG_INFINITY, 77)] {
+            let mut args = sample::arguments(&program, id, &sizes, 5);
+            if let Value::Array(Array { data: Data::F64(w), .. }) = &mut args[0] {
+                w.iter_mut().enumerate().filter(|(k, _)| k % 4 != 1).for_each(|(_, w)| *w = 0.0);
+            }
+            match &mut args[1] {
+                Value::Array(Array { data: Data::F64(m), .. }) => m[at] = number,
+                Value::Array(Array { data: Data::F32(m), .. }) => m[at] = number as f32,
+                other => panic!("{other:?}"),
+            }
+            let whole = interpret::call(&whole, first, &args).unwrap().0;
+            let expected = interpret::call(&prepared, id, &args).unwrap().0;
+            check_close(&expected, &whole, CLOSE).unwrap_or_else(|e| panic!("{text}\n{number} at {at}: {e}"));
+            let found = compiled.call(&args, 1).unwrap();
+            check_close(&found, &whole, CLOSE).unwrap_or_else(|e| panic!("{text}\n{number} at {at}, compiled: {e}"));
+        }
+    }
+    assert_eq!(skipped, 3, "not the first, which is not worth it, nor the third, whose sums become tables");
+}
+
 /// Code that is for calls that fill its lanes says what fails, and where, as all other code does.
 #[test]
 fn what_fails_in_filled_lanes_is_the_first() {

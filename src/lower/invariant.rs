@@ -17,6 +17,11 @@ pub(super) fn invariant(kernel: &mut Kernel) {
 fn visit(kernel: &mut Kernel, block: Vec<Stmt>) -> Vec<Stmt> {
     let mut out = vec![];
     for mut s in block {
+        // What runs in lanes has its own rules (`outward.rs`).
+        if matches!(&s, Stmt::Loop(l) if matches!(l.schedule, Schedule::Lanes(_))) {
+            out.push(s);
+            continue;
+        }
         for inner in s.blocks_mut() {
             *inner = visit(kernel, std::mem::take(inner));
         }

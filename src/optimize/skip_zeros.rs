@@ -26,7 +26,7 @@ use crate::ir::*;
 
 /// What a term costs at least, additions and multiplications counting one; and what it costs where other terms with zeros are
 /// left out anyway.
-const DEAR: u64 = 512;
+const DEAR: u64 = 192;
 const DEAR_BESIDE: u64 = 16;
 /// The most terms of a sum that is written out.
 const MOST_TERMS: i64 = 8;
@@ -129,7 +129,7 @@ fn skipped(cx: &mut Context, nest: &Nest, least: u64) -> Option<Skipped> {
     let [zero] = zeros.as_slice() else { return None };
     let trips = loops.iter().map(|(_, n)| n.as_constant().map_or(STEPS, |n| n.max(1) as u64)).fold(1, u64::saturating_mul);
     let cost: u64 = rest.iter().map(|e| weight(cx, e)).sum();
-    if !rest.iter().any(|e| matches!(e, Exp::Sum(..))) || trips.saturating_mul(cost) < least {
+    if !rest.iter().any(has_sum) || trips.saturating_mul(cost) < least {
         return None;
     }
     let as_range = |(i, n): &(Var, Size)| Range { index: *i, lo: i64(0), hi: size_exp(n) };
@@ -150,6 +150,12 @@ fn skipped(cx: &mut Context, nest: &Nest, least: u64) -> Option<Skipped> {
     let sum = Exp::Sum(Box::new(range.clone()), Box::new(guard(matters, within)));
     let sum = copy(cx.vars, &sum, &Substitution::default());
     Some(Skipped { is_finite, finite, sum, loops: loops.clone(), order })
+}
+
+fn has_sum(exp: &Exp) -> bool {
+    let mut found = matches!(exp, Exp::Sum(..));
+    exp.for_each_child(&mut |e| found = found || has_sum(e));
+    found
 }
 
 /// Short sums as their terms: each place is then added to once.
@@ -210,15 +216,22 @@ fn all_finite(cx: &mut Context, exp: &Exp, binders: &mut Vec<Range>, asked: &mut
             let scalar = type_of_exp(cx.vars, exp).scalar().filter(|s| s.is_float())?;
             // Of all finite numbers, and of no others, zero is the product with zero.
             let nothing = mul(exp.clone(), float(scalar, 0.0));
-            let ranges: Vec<&Range> = in_memory_order(binders, exp).into_iter().filter(|range| exp.mentions(range.index)).collect();
-            let sum = ranges.iter().rev().fold(nothing, |e, range| Exp::Sum(Box::new((*range).clone()), Box::new(e)));
+            // Where a range depends on another index, that one runs, too.
+            let mut ranges = 0;
+            let sum = in_memory_order(binders, exp).into_iter().rev().fold(nothing, |e, range| {
+                if !e.mentions(range.index) {
+                    return e;
+                }
+                ranges += 1;
+                Exp::Sum(Box::new(range.clone()), Box::new(e))
+            });
             if !total(cx, &sum) {
                 return None;
             }
-            let sum = if ranges.len() == 1 { written_out(cx.vars, sum) } else { sum };
+            let sum = if ranges == 1 { written_out(cx.vars, sum) } else { sum };
             asked.push(op2(Op::Eq, sum, float(scalar, 0.0)));
         }
-        Exp::Op(Op::Mul | Op::Add | Op::Sub | Op::Neg, args, _) => {
+        Exp::Op(Op::Mul | Op::Add | Op::Sub | Op::Neg | Op::ToF64, args, _) => {
             for a in args {
                 all_finite(cx, a, binders, asked)?;
             }
