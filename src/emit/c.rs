@@ -2,7 +2,6 @@
 
 use super::c_family::{Names, UNARY, identifier, type_name};
 use crate::fault::Fault;
-use crate::loops::workspace::Entry;
 use crate::loops::*;
 use crate::scalar::Op;
 use crate::types::{Lit, Scalar};
@@ -48,7 +47,6 @@ pub fn c(kernel: &Kernel, style: Style) -> String {
         marked: 0,
         masks: 0,
         streams: false,
-        entry: Entry::new(kernel, &kernel.call),
     };
     emitter.unit();
     emitter.out
@@ -69,8 +67,6 @@ struct Emitter<'a> {
     masks: usize,
     /// Whether the loop in lanes that is being written writes past the caches.
     streams: bool,
-    /// What is known of the calls that the code is for.
-    entry: Entry,
 }
 
 macro_rules! line {

@@ -7,13 +7,14 @@
 
 pub mod copies;
 pub mod print;
+pub mod tiles;
 pub mod verify;
 pub mod workspace;
 
 pub use crate::ir::Site;
 use crate::scalar::Op;
 use crate::types::{Lit, Scalar};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A scalar variable of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -181,6 +182,8 @@ pub struct Lanes {
     /// Whether there is always a block: in all calls, or in those that the code is for, which then also run other code where a
     /// check fails. Where iterations may run again, there is no loop for those left over.
     pub filled: bool,
+    /// Loops of the body that run several steps at once, by their indices.
+    pub tiles: FxHashMap<Local, tiles::Tile>,
 }
 
 /// The lanes of a vector: 64 bytes of the widest scalars.

@@ -1,5 +1,6 @@
 //! Prints kernels for people: one statement per line, blocks indented. There is no reader for it.
 
+use super::tiles::Tile;
 use super::*;
 use std::fmt::Write;
 
@@ -68,7 +69,7 @@ fn stmt(kernel: &Kernel, s: &Stmt, depth: usize, out: &mut String) {
                 Order::Reduction(_) => "reduction",
                 Order::Accumulation(..) => "accumulation",
             };
-            let schedule = schedule(kernel, &l.schedule);
+            let schedule = schedule(kernel, &l.schedule) + tile(&kernel.body, l.index).map_or("", words);
             let _ = writeln!(out, "{pad}for {} in {}..{} ({order}{schedule})", local(kernel, l.index), e(&l.lo), e(&l.hi));
             block(kernel, &l.body, depth + 1, out);
             Ok(())
@@ -119,6 +120,28 @@ fn stmt(kernel: &Kernel, s: &Stmt, depth: usize, out: &mut String) {
             Ok(())
         }
     };
+}
+
+/// How a loop of a body in lanes runs.
+fn tile(block: &[Stmt], index: Local) -> Option<&Tile> {
+    block.iter().find_map(|s| {
+        let own = match s {
+            Stmt::Loop(l) => match l.schedule.within() {
+                Schedule::Lanes(lanes) => lanes.tiles.get(&index),
+                _ => None,
+            },
+            _ => None,
+        };
+        own.or_else(|| s.blocks().into_iter().find_map(|b| tile(b, index)))
+    })
+}
+
+fn words(tile: &Tile) -> &'static str {
+    match tile {
+        Tile::Sums => ", four sums at once",
+        Tile::Rows => ", four rows at once",
+        Tile::Outer(_) => ", eight by eight places at once",
+    }
 }
 
 fn schedule(kernel: &Kernel, how: &Schedule) -> String {

@@ -104,6 +104,7 @@ fn in_lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, k
             *bound = bound.take().map(|count| count.times(Expr::int(width)));
         }
     }
+    found.lanes.tiles = tiles::tiles(kernel, &known.entry, &found.lanes, &body);
     Some(Loop { body, schedule: Schedule::Lanes(found.lanes), ..l.clone() })
 }
 
@@ -286,7 +287,16 @@ pub(super) struct Analysis {
 fn analyse(kernel: &Kernel, index: Local, totals: &[(Local, Combine)], body: &[Stmt]) -> Option<Analysis> {
     let inside = allocated(body);
     let varying = totals.iter().map(|(l, _)| *l).chain([index]).collect();
-    let lanes = Lanes { lanes: LANES, vectors: 1, varying, own: FxHashSet::default(), partial: false, narrow: false, filled: false };
+    let lanes = Lanes {
+        lanes: LANES,
+        vectors: 1,
+        varying,
+        own: FxHashSet::default(),
+        partial: false,
+        narrow: false,
+        filled: false,
+        tiles: FxHashMap::default(),
+    };
     let mut analysis = Analysis { lanes, index, inside };
     loop {
         let before = (analysis.lanes.varying.len(), analysis.lanes.own.len());

@@ -41,6 +41,7 @@ mod scalar;
 mod schedule;
 mod singleton;
 mod sum;
+mod tiles;
 mod update;
 mod views;
 

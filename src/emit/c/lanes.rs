@@ -12,7 +12,7 @@
 mod tiles;
 
 use super::*;
-use tiles::{Outer, Rows};
+use crate::loops::tiles::Tile;
 
 /// What is being written in lanes.
 pub(super) struct Block<'a> {
@@ -60,7 +60,9 @@ impl Emitter<'_> {
         let label = Some(plain.as_str());
         self.blocks_of_lanes(l, lanes, &totals, &shared, label, hi);
         if lanes.narrow {
-            let one = Lanes { vectors: 1, ..lanes.clone() };
+            // Rows and outer products are for several vectors.
+            let tiles = lanes.tiles.iter().filter(|(_, tile)| **tile == Tile::Sums).map(|(l, tile)| (*l, tile.clone())).collect();
+            let one = Lanes { vectors: 1, tiles, ..lanes.clone() };
             self.blocks_of_lanes(l, &one, &totals, &shared, label, hi);
         }
         if self.streams {
@@ -226,13 +228,13 @@ impl Emitter<'_> {
             // What is the same in all lanes is as anywhere else.
             Stmt::Loop(_) if is_uniform(block, s) => self.stmt(s),
             Stmt::Loop(l) if block.lanes.varies(&l.lo) || block.lanes.varies(&l.hi) => self.lane_ragged(block, l),
-            Stmt::Loop(l) if is_contraction(block, self.names.kernel, l) => self.lane_sums(block, l),
             Stmt::Loop(l) => {
-                if let Some(outer) = Outer::of(block, self.names.kernel, &self.entry, l) {
-                    return self.lane_outer(block, l, &outer);
-                }
-                if let Some(rows) = Rows::of(block, self.names.kernel, l) {
-                    return self.lane_rows(block, l, &rows);
+                // Under a mask each step is asked.
+                match block.lanes.tiles.get(&l.index).filter(|_| block.mask.is_none()) {
+                    Some(Tile::Sums) => return self.lane_sums(block, l),
+                    Some(Tile::Rows) => return self.lane_rows(block, l),
+                    Some(Tile::Outer(outer)) => return self.lane_outer(block, l, outer),
+                    None => {}
                 }
                 let index = self.names.local(l.index).to_string();
                 let mut hi = self.e(&l.hi);
@@ -554,12 +556,4 @@ fn is_uniform(block: &Block, s: &Stmt) -> bool {
     let mut same = own;
     s.for_each_expr(&mut |e| same = same && !block.lanes.varies(e));
     same && s.blocks().iter().all(|b| b.iter().all(|s| is_uniform(block, s)))
-}
-
-/// Whether each step of a loop adds a sum over all lanes to a place outside.
-fn is_contraction(block: &Block, kernel: &Kernel, l: &Loop) -> bool {
-    let [Stmt::Add(Target::Place(b, offset), _)] = l.body.as_slice() else { return false };
-    let outside = !block.lanes.own.contains(b) && !block.shared.contains(b) && kernel.buffer(*b).scalar.is_float();
-    let long = !matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi - lo < 4);
-    outside && long && block.mask.is_none() && !block.lanes.varies(offset)
 }
