@@ -14,6 +14,9 @@ mod tiles;
 use super::*;
 use crate::loops::tiles::Tile;
 
+/// Loops of no more steps are written out by the compiler of C.
+const SHORT: i64 = 8;
+
 /// What is being written in lanes.
 pub(super) struct Block<'a> {
     pub lanes: &'a Lanes,
@@ -241,6 +244,10 @@ impl Emitter<'_> {
                 if !l.hi.is_atom() {
                     line!(self, "const int64_t {index}_end = {hi};");
                     hi = format!("{index}_end");
+                }
+                let is_short = matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi - lo <= SHORT);
+                if is_short && l.body.iter().all(|s| s.blocks().is_empty()) {
+                    self.line("IV_EACH");
                 }
                 line!(self, "for (int64_t {index} = {}; {index} < {hi}; {index}++) {{", self.e(&l.lo));
                 self.lane_block(block, &l.body);
