@@ -184,6 +184,9 @@ pub struct Lanes {
     pub filled: bool,
     /// Loops of the body that run several steps at once, by their indices.
     pub tiles: FxHashMap<Local, tiles::Tile>,
+    /// What loops of the body fetch into the near caches for their next steps, by their indices: for each array how many
+    /// elements a step has of it, one step behind the other.
+    pub ahead: FxHashMap<Local, Vec<(Buffer, Expr)>>,
 }
 
 /// The lanes of a vector: 64 bytes of the widest scalars.

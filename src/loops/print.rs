@@ -69,7 +69,9 @@ fn stmt(kernel: &Kernel, s: &Stmt, depth: usize, out: &mut String) {
                 Order::Reduction(_) => "reduction",
                 Order::Accumulation(..) => "accumulation",
             };
-            let schedule = schedule(kernel, &l.schedule) + tile(&kernel.body, l.index).map_or("", words);
+            let schedule = schedule(kernel, &l.schedule)
+                + tile(&kernel.body, l.index).map_or("", words)
+                + if fetches(&kernel.body, l.index) { ", the next step's rows fetched" } else { "" };
             let _ = writeln!(out, "{pad}for {} in {}..{} ({order}{schedule})", local(kernel, l.index), e(&l.lo), e(&l.hi));
             block(kernel, &l.body, depth + 1, out);
             Ok(())
@@ -133,6 +135,14 @@ fn tile(block: &[Stmt], index: Local) -> Option<&Tile> {
             _ => None,
         };
         own.or_else(|| s.blocks().into_iter().find_map(|b| tile(b, index)))
+    })
+}
+
+/// Whether a loop of a body in lanes fetches what its next step needs.
+fn fetches(block: &[Stmt], index: Local) -> bool {
+    block.iter().any(|s| {
+        let own = matches!(s, Stmt::Loop(l) if matches!(l.schedule.within(), Schedule::Lanes(lanes) if lanes.ahead.contains_key(&index)));
+        own || s.blocks().into_iter().any(|b| fetches(b, index))
     })
 }
 

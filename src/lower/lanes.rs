@@ -104,6 +104,7 @@ fn in_lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, k
             *bound = bound.take().map(|count| count.times(Expr::int(width)));
         }
     }
+    found.lanes.ahead = ahead::ahead(kernel, &known.entry, &found.lanes, &body);
     found.lanes.tiles = tiles::tiles(kernel, &known.entry, &found.lanes, &body);
     Some(Loop { body, schedule: Schedule::Lanes(found.lanes), ..l.clone() })
 }
@@ -296,6 +297,7 @@ fn analyse(kernel: &Kernel, index: Local, totals: &[(Local, Combine)], body: &[S
         narrow: false,
         filled: false,
         tiles: FxHashMap::default(),
+        ahead: FxHashMap::default(),
     };
     let mut analysis = Analysis { lanes, index, inside };
     loop {

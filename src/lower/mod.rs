@@ -15,6 +15,7 @@
 //! Whatever else is accumulated is computed once and added. Whole variables and rows are views: an offset into the
 //! buffer they live in. The input has no calls and no derived functions; there is no other condition.
 
+mod ahead;
 mod binding;
 mod branch;
 mod buffers;

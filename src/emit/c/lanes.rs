@@ -250,6 +250,12 @@ impl Emitter<'_> {
                     self.line("IV_EACH");
                 }
                 line!(self, "for (int64_t {index} = {}; {index} < {hi}; {index}++) {{", self.e(&l.lo));
+                for (b, elements) in block.lanes.ahead.get(&l.index).into_iter().flatten() {
+                    let (name, scalar) = (self.names.buffer(*b).to_string(), type_name(self.names.kernel.buffer(*b).scalar));
+                    let (row, count) = (self.names.at_level(elements, UNARY), self.e(elements));
+                    let fetch = format!("iv_fetch({name} + ({index} + 1) * {row}, sizeof({scalar}) * ({count}));");
+                    line!(self, "    if ({index} + 1 < {hi}) {fetch}");
+                }
                 self.lane_block(block, &l.body);
                 self.line("}");
             }

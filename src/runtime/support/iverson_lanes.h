@@ -60,6 +60,11 @@ IV_VECTOR_TYPE(int32_t, 16, m)
 #define IV_EACH _Pragma("unroll")
 #define IV_ROLLED _Pragma("nounroll")
 #endif
+/* Asks for so many bytes, which need not be there. */
+static inline void iv_fetch(const void *from, int64_t bytes)
+{
+    IV_ROLLED for (int64_t k = 0; k < bytes; k += 64) __builtin_prefetch((const char *)from + k);
+}
 /* Where the processor has masks in registers of their own. */
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 #define IV_MASKS
