@@ -477,6 +477,23 @@ fn zeros_that_are_left_out_are_zeros() {
     assert_eq!(skipped, 3, "not the first, which is not worth it, nor the third, whose sums become tables");
 }
 
+/// Loops in lanes ask for the rows of their next step where all rows are more than the near caches hold.
+#[test]
+fn rows_of_the_next_step_are_fetched() {
+    let mut program = program(include_str!("../bench/gmm/gmm.iv"));
+    let f = program.find("gmm").unwrap();
+    let gradient = derive(&mut program, f, DerivativeKind::Grad, None).unwrap();
+    let prepared = prepare(&program, gradient, None);
+    let args = sample::arguments(&prepared, gradient, &[130, 24, 33], 3);
+    let call = runtime::call(&prepared, gradient, &args);
+    let compiled = runtime::compile_for(&prepared, gradient, Options::default(), &call).unwrap();
+    assert!(compiled.c_source.contains("iv_fetch("), "{}", compiled.c_source);
+    let expected = interpret::call(&prepared, gradient, &args).unwrap().0;
+    for threads in [1, 2] {
+        check_close(&compiled.call(&args, threads).unwrap(), &expected, CLOSE).unwrap();
+    }
+}
+
 /// Code that is for calls that fill its lanes says what fails, and where, as all other code does.
 #[test]
 fn what_fails_in_filled_lanes_is_the_first() {
