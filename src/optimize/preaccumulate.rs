@@ -86,9 +86,12 @@ impl Pass<'_, '_> {
             if !found_sources(self.cx.vars, &rest, varied, &mut sources) {
                 continue;
             }
-            // Conditions are asked again where the columns are put together.
-            let bound: Vec<Var> = bindings.iter().flat_map(|(vars, _)| vars.iter().copied()).collect();
-            let is_outside = |s: &Source| matches!(s, Source::Number(_)) || matches!(s, Source::Bracket(p) if !p.mentions_any(&bound));
+            // Conditions are asked again where the columns are put together: what they mention is not bound inside.
+            let outside = body.free_vars();
+            let is_outside = |s: &Source| match s {
+                Source::Number(_) => true,
+                Source::Bracket(p) => p.free_vars().iter().all(|v| outside.contains(v)),
+            };
             let few = !sources.is_empty() && sources.len() <= MOST_SOURCES && LEAST_COLUMNS * sources.len() as i64 <= self.columns;
             let fit = few && numbers.iter().all(|v| is_number(self.cx.vars, *v)) && sources.iter().all(is_outside);
             if !fit || !self.pays(&rest, &inner, sources.len()) {
