@@ -147,6 +147,23 @@ impl Rows<'_> {
         }
     }
 
+    /// The bounds of loops that must run for a statement in them to be reached, if they are known at entry. A loop in `0..a + 1`
+    /// runs wherever the loop of `a` does.
+    fn runs(&self) -> Option<Vec<(Expr, Expr)>> {
+        let mut runs = vec![];
+        for (k, (_, lo, hi)) in self.loops.iter().enumerate() {
+            let from_zero = |a: &Local| self.loops[..k].iter().any(|(l, lo, _)| l == a && lo.as_int().is_some_and(|lo| lo >= 0));
+            let always = lo.as_int() == Some(0)
+                && matches!(hi, Expr::Op(Op::Add, args) if matches!(args.as_slice(), [Expr::Local(a), one] if one.as_int() == Some(1) && from_zero(a)));
+            if lo.is_known(self.known) && hi.is_known(self.known) {
+                runs.push((lo.clone(), hi.clone()));
+            } else if !always {
+                return None;
+            }
+        }
+        Some(runs).filter(|runs| self.loops.len() > 1 && !runs.is_empty())
+    }
+
     /// Rows that are read in loops in loops, whatever the data are, with the condition that all those loops run.
     fn find(&mut self, block: &[Stmt]) {
         let mut failing = false;
@@ -154,7 +171,7 @@ impl Rows<'_> {
             self.note(s);
             // A check that fails would come too late.
             failing |= matches!(s, Stmt::Check(_));
-            if !failing && self.loops.len() > 1 && self.loops.iter().all(|(_, lo, hi)| lo.is_known(self.known) && hi.is_known(self.known)) {
+            if let (false, Some(runs)) = (failing, self.runs()) {
                 let mut loads = vec![];
                 s.for_each_expr(&mut |e| {
                     e.any(&mut |e| {
@@ -167,8 +184,7 @@ impl Rows<'_> {
                 for (from, offset) in loads {
                     let Some((key, index, length)) = self.row_of(&offset) else { continue };
                     if !self.analysis.inside.contains(&from) && length.is_known(self.known) && self.is_read_again(index) {
-                        let runs = self.loops.iter().map(|(_, lo, hi)| (lo.clone(), hi.clone())).collect();
-                        self.found.push(Found { from, key, length, runs });
+                        self.found.push(Found { from, key, length, runs: runs.clone() });
                     }
                 }
             }
