@@ -60,7 +60,7 @@ impl Entry {
         }
         let mut chunks = work / GRAIN;
         if own > 0.0 {
-            chunks = chunks.min(work / (8.0 * own));
+            chunks = chunks.min(work / (32.0 * own));
             if chunks * own > MOST_OWN {
                 chunks = (MOST_OWN / own).max(4.0);
             }
@@ -69,9 +69,9 @@ impl Entry {
     }
 }
 
-/// `IV_GRAIN` and `IV_MOST_OWN` of iverson.h, which must be the same: the operations that a chunk of a loop has at least, and the elements
+/// `IV_GRAIN` and `IV_MOST_OWN` of iverson.h, which must be the same: what a chunk of a loop costs at least, and the elements
 /// that all chunks may have to themselves.
-const GRAIN: f64 = 32768.0;
+const GRAIN: f64 = 65536.0;
 const MOST_OWN: f64 = 2097152.0;
 
 /// The bytes of the arena; `None` where something is not known. Loops that run over threads have at most as many copies of

@@ -56,10 +56,13 @@ impl Lowering<'_> {
         if axes.len() == binders.len() {
             return store && self.mapped(&binders, body, view);
         }
-        self.contraction(binders, body, view, store)
+        match self.nest_of(binders, body, view, store) {
+            Some(nest) => self.contraction(&nest),
+            None => false,
+        }
     }
 
-    /// `for i, j. f(sum k. e)`: the sums first, then `f` of each in place.
+    /// `for i, j. f(sum k. e)`: the sums first, then `f` of each in place; sums of few terms are written out in `f`.
     fn mapped(&mut self, binders: &[Binder], body: &Exp, dest: &View) -> bool {
         let Some(inner) = inner_sum(body) else { return false };
         let bound = |v: &Var| self.env.contains_key(v) || binders.iter().any(|b| b.var == *v);
@@ -69,8 +72,19 @@ impl Lowering<'_> {
             return false;
         }
         let (sums, innermost) = peel(inner);
+        if sums.is_empty() {
+            return false;
+        }
         let nest: Vec<Binder> = binders.iter().cloned().chain(sums).collect();
-        if nest.len() == binders.len() || !self.contraction(nest, innermost, dest, true) {
+        let Some(nest) = self.nest_of(nest, innermost, dest, true) else { return false };
+        if let Some((axes, terms)) = self.innermost(&nest).and_then(|best| self.written_out(&nest, best)) {
+            let whole = replaced(body.clone(), inner, &terms);
+            if inner_sum(&whole).is_none() || !self.mapped(binders, &whole, dest) {
+                self.ordered(&axes, &whole, &Dest::Array(dest.clone()), 0, true);
+            }
+            return true;
+        }
+        if !self.contraction(&nest) {
             return false;
         }
         self.element(binders, body, inner, &Dest::Array(dest.clone()));
@@ -90,20 +104,21 @@ impl Lowering<'_> {
         }
     }
 
-    fn contraction(&mut self, binders: Vec<Binder>, body: &Exp, view: &View, store: bool) -> bool {
+    /// Loops around a body of total operations on reads.
+    fn nest_of<'b>(&mut self, binders: Vec<Binder>, body: &'b Exp, dest: &'b View, store: bool) -> Option<Nest<'b>> {
         let axes: Vec<Size> = binders.iter().filter(|b| b.axis.is_some()).map(|b| Size::var(b.var)).collect();
         let facts = self.facts.clone();
         binders.iter().for_each(|b| self.facts.enter(b.var, &b.lo, &b.hi));
         let mut reads = vec![];
         let plain = self.reads(body, &mut reads);
         self.facts = facts;
-        if !plain || reads.is_empty() {
-            return false;
-        }
-        let written = within(&axes, &view.shape);
-        let nest = Nest { binders, body, reads, dest: view, written, store };
+        let written = within(&axes, &dest.shape);
+        (plain && !reads.is_empty()).then_some(Nest { binders, body, reads, dest, written, store })
+    }
+
+    fn contraction(&mut self, nest: &Nest) -> bool {
         let free = !self.options.strict && !self.options.count;
-        (free && self.matrix_product(&nest)) || self.reorder(&nest)
+        (free && self.matrix_product(nest)) || self.reorder(nest)
     }
 
     /// The reads of a body that consists of total scalar operations and reads in range; `false` if there is anything else.
@@ -143,23 +158,26 @@ impl Lowering<'_> {
         }
     }
 
-    /// Moves the loop with the best strides to the inside.
-    fn reorder(&mut self, nest: &Nest) -> bool {
+    /// The loop with the best strides, if it should move to the inside.
+    fn innermost(&self, nest: &Nest) -> Option<usize> {
         let binders = &nest.binders;
         let last = binders.len() - 1;
         let badness = |k: usize| {
             let far = |offset: &Size| !matches!(step(offset, binders[k].var).as_constant(), Some(-1..=1));
             nest.reads.iter().filter(|r| far(&r.offset)).count() + 2 * far(&nest.written) as usize
         };
-        let Some(best) = (0..last).rev().filter(|k| self.inside(binders, *k).is_some()).min_by_key(|k| badness(*k)) else { return false };
-        if badness(best) >= badness(last) {
-            return false;
-        }
+        let best = (0..last).rev().filter(|k| self.inside(binders, *k).is_some()).min_by_key(|k| badness(*k))?;
+        (badness(best) < badness(last)).then_some(best)
+    }
+
+    /// Moves that loop there.
+    fn reorder(&mut self, nest: &Nest) -> bool {
+        let Some(best) = self.innermost(nest) else { return false };
         if let Some((axes, terms)) = self.written_out(nest, best) {
             self.ordered(&axes, &terms, &Dest::Array(nest.dest.clone()), 0, nest.store);
             return true;
         }
-        let Some(order) = self.inside(binders, best) else { return false };
+        let Some(order) = self.inside(&nest.binders, best) else { return false };
         self.ordered(&order, nest.body, &Dest::Array(nest.dest.clone()), 0, nest.store);
         true
     }
@@ -385,6 +403,11 @@ fn at(body: Exp, index: Var, step: i64) -> Exp {
         Exp::Var(v) if v == index => Exp::Lit(Lit::I64(step)),
         other => other.map_children(&mut |e| at(e, index, step)),
     }
+}
+
+/// An expression with another one in the place of a part.
+fn replaced(exp: Exp, part: &Exp, by: &Exp) -> Exp {
+    if exp == *part { by.clone() } else { exp.map_children(&mut |e| replaced(e, part, by)) }
 }
 
 fn summed(binders: &[Binder], body: &Exp) -> Exp {

@@ -85,11 +85,7 @@ impl Lowering<'_> {
     /// The steps of a loop whose first state is in its place.
     pub fn iterate(&mut self, l: &Iteration, state: &Dest, bounds: Bounds) {
         let summed = summed(self.vars, l);
-        let places = match l.state.len() {
-            1 => std::slice::from_ref(state),
-            _ => state.parts(),
-        };
-        let step = Step { places, summed: &summed, current: l.state.iter().copied().map(Some).collect() };
+        let step = Step { places: places(&l.state, state), summed: &summed, current: l.state.iter().copied().map(Some).collect() };
         // What is added is not read.
         let sums: Vec<Var> = l.state.iter().zip(&summed).filter(|(_, sum)| **sum).map(|(v, _)| *v).collect();
         self.passed.extend(sums.iter().copied());
@@ -121,6 +117,14 @@ impl Lowering<'_> {
         sums.iter().for_each(|v| {
             self.passed.remove(v);
         });
+    }
+
+    /// One step of a state that is in its place.
+    pub fn step(&mut self, states: &[Var], body: &Exp, state: &Dest) {
+        let summed = vec![false; states.len()];
+        let step = Step { places: places(states, state), summed: &summed, current: states.iter().copied().map(Some).collect() };
+        self.bind_states(states, state);
+        self.advance(body, step);
     }
 
     /// The value of a loop whose state is one scalar.
@@ -289,5 +293,13 @@ impl Lowering<'_> {
         let dest = self.allocate(&ty, "next");
         self.store(e, &dest);
         dest.value()
+    }
+}
+
+/// Where each part of a state is.
+fn places<'d>(states: &[Var], state: &'d Dest) -> &'d [Dest] {
+    match states.len() {
+        1 => std::slice::from_ref(state),
+        _ => state.parts(),
     }
 }

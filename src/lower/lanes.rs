@@ -13,6 +13,7 @@
 //! A condition that differs between lanes masks what it guards, and so do bounds that differ for the steps that not all
 //! lanes take. Bodies whose innermost work reads or writes far apart in every lane stay as they are.
 
+use super::work::Around;
 use super::*;
 
 /// Vectors of a value where the body has loops of its own, whose sums then run side by side.
@@ -20,13 +21,14 @@ const VECTORS: usize = 4;
 /// The most statements of a body, and of one that is written for blocks of one vector too.
 const MOST_STATEMENTS: usize = 1500;
 const MOST_TWICE: usize = 40;
-/// How often a loop is taken to run of which that is not known.
-const UNKNOWN: i64 = 16;
+/// A loop with less than this part of all that a call has to do stays as it is: lanes are more to compile than to gain there.
+const LEAST_SHARE: f64 = 1.0 / 256.0;
 
 pub(super) fn lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, eager: bool) {
     let mut body = std::mem::take(&mut kernel.body);
     let known = Known { locals: kernel.known_at_entry(), entry: Entry::new(kernel, &kernel.call) };
-    visit(kernel, bounds, &known, eager, &mut body, false);
+    let around = Around::body(kernel, &known.entry, &body, if eager { 0.0 } else { LEAST_SHARE });
+    visit(kernel, bounds, &known, eager, &mut body, around);
     kernel.body = body;
 }
 
@@ -36,9 +38,25 @@ struct Known {
     entry: Entry,
 }
 
-fn visit(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, known: &Known, eager: bool, block: &mut [Stmt], again: bool) {
+fn visit(
+    kernel: &mut Kernel,
+    bounds: &mut FxHashMap<Buffer, Option<Expr>>,
+    known: &Known,
+    eager: bool,
+    block: &mut [Stmt],
+    around: Around,
+) {
     for stmt in block {
+        let within = match stmt {
+            Stmt::Loop(l) => around.within(&known.entry, l),
+            Stmt::Forever(_) => around.within_any(),
+            _ => around,
+        };
         if let Stmt::Loop(l) = stmt {
+            if within.is_little(&known.entry, &l.body) {
+                continue;
+            }
+            let again = around.trip.is_some();
             if let Some(new) = in_partial_lanes(kernel, eager, l) {
                 *l = new;
                 continue;
@@ -52,8 +70,7 @@ fn visit(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, know
                 continue;
             }
         }
-        let again = again || matches!(stmt, Stmt::Loop(_) | Stmt::Forever(_));
-        stmt.blocks_mut().into_iter().for_each(|b| visit(kernel, bounds, known, eager, b, again));
+        stmt.blocks_mut().into_iter().for_each(|b| visit(kernel, bounds, known, eager, b, within));
     }
 }
 
@@ -180,7 +197,7 @@ fn has_long_vectors(body: &[Stmt]) -> bool {
                 Stmt::Loop(l) => {
                     let long = trip(l).is_some_and(|n| n >= 2 * LANES as i64);
                     let vectors = l.schedule == Schedule::Vector && l.order == Order::Independent && long;
-                    (times.saturating_mul(trip(l).unwrap_or(UNKNOWN)), is_within || vectors)
+                    (times.saturating_mul(trip(l).unwrap_or(work::UNKNOWN)), is_within || vectors)
                 }
                 _ => (times, is_within),
             };

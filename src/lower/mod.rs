@@ -45,6 +45,7 @@ mod sum;
 mod tiles;
 mod update;
 mod views;
+mod work;
 
 use crate::ir::facts::Facts;
 use crate::ir::*;

@@ -4,6 +4,7 @@
 //! for each chunk and combined in order, and so are arrays that iterations add into, where that is little beside the
 //! work: the result is the same for any number of threads. What iterations share is only read.
 
+use super::work::Around;
 use super::*;
 use crate::types::size::Atom;
 
@@ -12,15 +13,18 @@ const MOST: usize = 64;
 const MOST_PARTS: usize = 16;
 /// The most statements of a body that is written twice, with threads and without.
 const MOST_TWICE: usize = 40;
-/// What a function call counts for beside an addition, and what a loop of unknown length.
-const CALL: i64 = 16;
-const UNKNOWN: i64 = 16;
+/// What an operation costs, in loops that do one after the other, and in those that do several at once.
+const PLAIN: i64 = 4;
+const IN_VECTORS: i64 = 1;
+/// A loop with less than this part of all that a call has to do is not worth starting threads for.
+const LEAST_SHARE: f64 = 1.0 / 64.0;
 
 pub(super) fn parallel(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, options: Options) {
     let known = kernel.known_at_entry();
     let entry = Entry::new(kernel, &kernel.call);
     let body = std::mem::take(&mut kernel.body);
-    let mut marker = Marker { kernel, bounds, known, entry, here: FxHashSet::default(), again: false, options };
+    let around = Around::body(kernel, &entry, &body, LEAST_SHARE);
+    let mut marker = Marker { kernel, bounds, known, entry, here: FxHashSet::default(), around, options };
     let body = marker.block(body);
     kernel.body = body;
 }
@@ -34,15 +38,15 @@ struct Marker<'a> {
     entry: Entry,
     /// Locals that are computed before the statement at hand, once and for all.
     here: FxHashSet<Local>,
-    /// Whether a loop stands around.
-    again: bool,
+    around: Around,
     options: Options,
 }
 
 impl Marker<'_> {
     fn block(&mut self, block: Vec<Stmt>) -> Vec<Stmt> {
         let mut out = vec![];
-        for mut stmt in block {
+        let mut settled = settled(&block);
+        for (k, mut stmt) in block.into_iter().enumerate() {
             let before = match &mut stmt {
                 Stmt::Loop(l) => match self.schedule(l) {
                     Some((parallel, before)) => {
@@ -51,7 +55,8 @@ impl Marker<'_> {
                     }
                     None => {
                         if l.order == Order::Sequential {
-                            l.body = self.repeated(std::mem::take(&mut l.body));
+                            let within = self.around.within(&self.entry, l);
+                            l.body = self.repeated(std::mem::take(&mut l.body), within);
                         }
                         vec![]
                     }
@@ -66,28 +71,29 @@ impl Marker<'_> {
                     vec![]
                 }
                 Stmt::Forever(body) => {
-                    *body = self.repeated(std::mem::take(body));
+                    *body = self.repeated(std::mem::take(body), self.around.within_any());
                     vec![]
                 }
                 _ => vec![],
             };
             out.extend(before);
             out.push(stmt);
+            self.here.extend(settled.remove(&k).unwrap_or_default());
         }
         out
     }
 
-    fn repeated(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
-        let outer = std::mem::replace(&mut self.again, true);
+    fn repeated(&mut self, body: Vec<Stmt>, around: Around) -> Vec<Stmt> {
+        let outer = std::mem::replace(&mut self.around, around);
         let body = self.block(body);
-        self.again = outer;
+        self.around = outer;
         body
     }
 
     /// The cost as an expression, like terms put together.
-    fn cost_of(&self, block: &[Stmt]) -> Expr {
+    fn cost_of(&self, block: &[Stmt], unit: i64) -> Expr {
         let mut total = Expr::int(0);
-        for (monomial, coefficient) in self.cost(block).terms() {
+        for (monomial, coefficient) in self.cost(block, unit).terms() {
             let factors = monomial.iter().filter_map(|atom| match atom {
                 Atom::Var(v) => Some(Expr::Local(Local(v.0))),
                 _ => None,
@@ -99,7 +105,8 @@ impl Marker<'_> {
 
     /// How a loop is cut, and what has to be allocated before it; `None` if it is not to be.
     fn schedule(&mut self, l: &Loop) -> Option<(Parallel, Vec<Stmt>)> {
-        let cost = self.cost_of(&l.body);
+        let unit = if l.schedule == Schedule::Plain { PLAIN } else { IN_VECTORS };
+        let cost = self.cost_of(&l.body, unit);
         let is_here = |e: &Expr| {
             !e.any(&mut |e| match e {
                 Expr::Local(local) => !self.known.contains(local) && !self.here.contains(local),
@@ -112,6 +119,9 @@ impl Marker<'_> {
         }
         let planned = [&l.lo, &l.hi, &cost].iter().all(|e| e.is_known(&self.known));
         if matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi.wrapping_sub(lo) < 8) {
+            return None;
+        }
+        if self.around.within(&self.entry, l).is_little(&self.entry, &l.body) {
             return None;
         }
         let mut most = MOST;
@@ -147,7 +157,15 @@ impl Marker<'_> {
         if self.entry.is_one_chunk(&chunks) {
             return None;
         }
-        Some((Parallel { chunks, within: l.schedule.clone(), again: self.again && statements(&l.body) <= MOST_TWICE, private }, before))
+        Some((
+            Parallel {
+                chunks,
+                within: l.schedule.clone(),
+                again: self.around.trip.is_some() && statements(&l.body) <= MOST_TWICE,
+                private,
+            },
+            before,
+        ))
     }
 
     /// Whether memory is taken whose size is not known at entry.
@@ -158,27 +176,26 @@ impl Marker<'_> {
         })
     }
 
-    /// About how many operations a block is: a polynomial in the locals that are known at entry, by their numbers.
-    fn cost(&self, block: &[Stmt]) -> Size {
+    /// About what a block costs, if an operation costs so much: a polynomial in the locals that are known at entry, by their
+    /// numbers.
+    fn cost(&self, block: &[Stmt], unit: i64) -> Size {
         let mut total = Size::default();
         for s in block {
-            // A mark says something, but does nothing.
-            let mut plain = if matches!(s, Stmt::Mark(_)) { 0 } else { 1 };
-            s.for_each_expr(&mut |e| plain += self.weight(e));
-            total = total.add(&Size::constant(plain));
+            total = total.add(&Size::constant(unit.saturating_mul(work::own(s))));
             match s {
                 Stmt::Loop(l) => {
                     let count = match (self.polynomial(&l.lo), self.polynomial(&l.hi)) {
                         (Some(lo), Some(hi)) => hi.sub(&lo),
                         (None, Some(hi)) => hi,
-                        _ => Size::constant(UNKNOWN),
+                        _ => Size::constant(work::UNKNOWN),
                     };
-                    total = total.add(&self.cost(&l.body).mul(&count));
+                    let unit = if l.schedule == Schedule::Plain { unit } else { IN_VECTORS };
+                    total = total.add(&self.cost(&l.body, unit).mul(&count));
                 }
                 Stmt::Zero(_, _, count) | Stmt::Copy(_, _, _, _, count) => {
-                    total = total.add(&self.polynomial(count).unwrap_or(Size::constant(UNKNOWN)));
+                    total = total.add(&self.polynomial(count).unwrap_or(Size::constant(work::UNKNOWN)));
                 }
-                _ => s.blocks().iter().for_each(|b| total = total.add(&self.cost(b))),
+                _ => s.blocks().iter().for_each(|b| total = total.add(&self.cost(b, unit))),
             }
         }
         total
@@ -196,20 +213,23 @@ impl Marker<'_> {
             Expr::Lit(_) | Expr::Local(_) | Expr::Load(..) | Expr::Partial(..) | Expr::Select(..) => None,
         }
     }
-    fn weight(&self, e: &Expr) -> i64 {
-        let mut total = match e {
-            Expr::Lit(_) | Expr::Local(_) => 0,
-            Expr::Load(..) | Expr::Select(..) => 1,
-            Expr::Partial(..) => CALL,
-            Expr::Op(op, _) => {
-                if op.infix().is_some() {
-                    1
-                } else {
-                    CALL
-                }
-            }
+}
+
+/// The variables of a block, by the statement that is the last to set them: behind it they stay what they are.
+fn settled(block: &[Stmt]) -> FxHashMap<usize, Vec<Local>> {
+    fn sets(s: &Stmt, local: Local) -> bool {
+        let own = match s {
+            Stmt::Var(l, _) | Stmt::Set(Target::Local(l), _) | Stmt::Add(Target::Local(l), _) => *l == local,
+            _ => false,
         };
-        e.for_each_child(&mut |c| total += self.weight(c));
-        total
+        own || s.blocks().iter().any(|b| b.iter().any(|s| sets(s, local)))
     }
+    let mut out: FxHashMap<usize, Vec<Local>> = FxHashMap::default();
+    for stmt in block {
+        if let Stmt::Var(local, _) = stmt {
+            let last = block.iter().rposition(|s| sets(s, *local)).expect("where it is made, at least");
+            out.entry(last).or_default().push(*local);
+        }
+    }
+    out
 }

@@ -6,10 +6,11 @@
 //! where all reads of `v` are at keys that are themselves read from arrays, is
 //! ```text
 //! let marked = sum i. {key(i) -> 1};                                  -- which places are read
-//! let upto = history m = 0 for p do m + [marked[p] > 0];             -- how many are, before each
-//! let m = upto[size]; let used = sum p. [marked[p] > 0] * {upto[p] -> p};
-//! let v' = for q in 0..m. e(used[q]); … v'[upto[key(i)]] …
+//! let (m, place, used) = loop (m, place, used) = (0, zeros, zeros) for p do
+//!   (m + [marked[p] > 0], place with [p] = m, used with [m] = p);      -- how many are, before each, and which
+//! let v' = for q in 0..m. e(used[q]); … v'[place[key(i)]] …
 //! ```
+//! The last of the places with the same number before them is the one that is read.
 //!
 //! It is done for elements that cost much more than to mark them, and that cannot fail.
 
@@ -240,23 +241,27 @@ fn compute_used(cx: &mut Context, vars: Vec<Var>, p: Var, size: Size, body: Exp,
     let read = |a: Var, k: Exp| index(a, vec![k], Site::default());
     let marked = cx.vars.fresh("marked", ints(&size));
     out.push((vec![marked], marks));
-    let is_marked = |k: Var| op2(Op::Lt, i64(0), read(marked, Exp::Var(k)));
-    // How many places are read before each.
-    let mut step = |name: &str| cx.vars.fresh(name, Type::I64);
-    let (count, k, m, i, j) = (step("count"), step("i"), step("used"), step("i"), step("i"));
-    let upto = cx.vars.fresh("upto", ints(&size.axis().add(&Size::constant(1))));
-    let body_of_count = add(Exp::Var(count), guard(is_marked(k), i64(1)));
-    out.push((
-        vec![upto],
-        Exp::History(Box::new(History { state: vec![count], init: i64(0), index: k, size: size.clone(), body: body_of_count })),
-    ));
-    out.push((vec![m], read(upto, size_exp(&size.axis()))));
+    let mut int = |name: &str| cx.vars.fresh(name, Type::I64);
+    let (m, so_far, k, i, j) = (int("used"), int("used"), int("p"), int("i"), int("i"));
+    let mut whole = |name: &str| cx.vars.fresh(name, ints(&size));
+    let (place, places, used, numbers) = (whole("place"), whole("place"), whole("used"), whole("used"));
+    let with = |a: Var, key: Var, value: Var| {
+        Exp::Update(Box::new(Exp::Var(a)), vec![Exp::Var(key)], Box::new(Exp::Var(value)), Site::default().certain())
+    };
+    let zeros = |i: Var| for_(i, size.clone(), i64(0));
+    let each = Iteration {
+        state: vec![so_far, places, numbers],
+        init: Exp::Tuple(vec![i64(0), zeros(i), zeros(j)]),
+        trip: Trip::For(Range { index: k, lo: i64(0), hi: size_exp(&size) }),
+        body: Exp::Tuple(vec![
+            add(Exp::Var(so_far), guard(op2(Op::Lt, i64(0), read(marked, Exp::Var(k))), i64(1))),
+            with(places, k, so_far),
+            with(numbers, so_far, k),
+        ]),
+        annotations: vec![],
+    };
+    out.push((vec![m, place, used], Exp::Loop(Box::new(each))));
     let few = Size::var(m);
-    let place = cx.vars.fresh("place", ints(&size));
-    out.push((vec![place], for_(i, size.clone(), read(upto, Exp::Var(i)))));
-    let used = cx.vars.fresh("used", ints(&few));
-    let one = singleton(vec![(read(place, Exp::Var(j)), few.clone())], Exp::Var(j), Site::default());
-    out.push((vec![used], sum(j, i64(0), size_exp(&size), guard(is_marked(j), one))));
     let q = cx.vars.fresh_like(p, Type::I64);
     let body = Certain { cx, p, size: &size, binders: vec![] }.keep(body);
     let body = substitute(cx.vars, body, &Substitution::from_iter([(p, index(used, vec![Exp::Var(q)], Site::default().certain()))]));

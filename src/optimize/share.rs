@@ -6,6 +6,7 @@
 use super::Context;
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
+use crate::ir::traverse::{Substitution, substitute};
 use crate::ir::*;
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
@@ -27,7 +28,16 @@ fn known_values(cx: &mut Context, exp: Exp, known: &mut FxHashMap<Exp, Var>) -> 
     }
     match exp {
         Exp::Let(vars, value, body) => {
-            let value = known_values(cx, *value, known);
+            let mut value = known_values(cx, *value, known);
+            if let ([_], Some(same)) = (vars.as_slice(), known.get(&canonical(&value))) {
+                cx.changed = true;
+                value = Exp::Var(*same);
+            }
+            // What is computed with another name for a value may be known itself.
+            if let ([v], Exp::Var(same)) = (vars.as_slice(), &value) {
+                let body = substitute(cx.vars, *body, &Substitution::from_iter([(*v, Exp::Var(*same))]));
+                return known_values(cx, body, known);
+            }
             let key = match vars.as_slice() {
                 [v] if !matches!(value, Exp::Var(_) | Exp::Lit(_)) => Some((canonical(&value), *v)),
                 _ => None,

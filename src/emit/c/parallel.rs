@@ -15,7 +15,11 @@ impl Emitter<'_> {
         };
         let fails = l.body.iter().any(Stmt::can_fail);
         let calls = fails || l.body.iter().any(has_gemm);
-        let chunks = self.chunks(&p.chunks);
+        let mut chunks = self.chunks(&p.chunks);
+        // Sums are the same for any number of threads; where there are none, there need not be more chunks than threads can share.
+        if totals.is_empty() && p.private.is_empty() {
+            chunks = format!("iv_few(context, {chunks})");
+        }
         line!(self, "const int64_t chunks{n} = {chunks};");
         if p.again {
             line!(self, "if (chunks{n} == 1) {{");

@@ -36,6 +36,8 @@ const MOST_OPERATIONS: usize = 3_000;
 const FEW_OPERATIONS: usize = 400;
 /// How many elements are written out that are only read somewhere.
 const SHORT_MAP: i64 = 32;
+/// From which length on loops run along vectors by themselves.
+const LONG: i64 = 16;
 
 pub fn unroll(cx: &mut Context, exp: Exp) -> Exp {
     let before = std::mem::replace(&mut cx.changed, false);
@@ -113,7 +115,7 @@ fn straight(cx: &mut Context, body: Exp, known: &Known, adds: bool) -> Exp {
     let (exp, operations) = write::write(&mut evaluation.graph, &value);
     let gains = match operations {
         0 if mapped(&body).is_some_and(|elements| elements > SHORT_MAP) => false,
-        0..=FEW_OPERATIONS => dissolved > 0 && !(adds && is_plain(&body)) || operations * 10 < asked * 9,
+        0..=FEW_OPERATIONS if !has_long_loop(&body) => dissolved > 0 && !(adds && is_plain(&body)) || operations * 10 < asked * 9,
         _ => operations <= MOST_OPERATIONS && operations * 2 < asked,
     };
     if !gains {
@@ -128,6 +130,14 @@ fn mapped(exp: &Exp) -> Option<i64> {
     let Exp::For(_, size, body) = exp else { return None };
     let own = if has_small_loop(body) { mapped(body)? } else { 1 };
     Some(size.as_constant()?.saturating_mul(own))
+}
+
+/// Whether a loop over elements goes along vectors as it is: written out it would have to save much.
+fn has_long_loop(exp: &Exp) -> bool {
+    let own = matches!(exp, Exp::For(_, size, _) if size.as_constant().is_some_and(|n| n >= LONG));
+    let mut found = own;
+    exp.for_each_child(&mut |e| found = found || has_long_loop(e));
+    found
 }
 
 /// Remembers which elements of small arrays are literals: the zeros of a tangent with one-hot seeds, say. A loop further in

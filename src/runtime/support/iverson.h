@@ -136,11 +136,11 @@ static inline int64_t iv_slot_bytes(int64_t count, int64_t size)
     return bytes > INT64_MAX - 63 ? INT64_MAX : (bytes + 63) & ~(int64_t)63;
 }
 
-/* Parallel loops run in chunks, whose number depends on sizes alone: on the bounds, on how many operations an iteration
-   is about, and on how many elements each chunk has to itself and must zero and add up at the end. As loops/workspace.rs has
-   it, which leaves out the threads of loops of one chunk. */
+/* Parallel loops run in chunks, whose number depends on sizes alone: on the bounds, on what an iteration costs about (an
+   operation in vectors 1, else 4), and on how many elements each chunk has to itself and must zero and add up at the end.
+   As loops/workspace.rs has it, which leaves out the threads of loops of one chunk. */
 #ifndef IV_GRAIN
-#define IV_GRAIN 32768.0
+#define IV_GRAIN 65536.0
 #endif
 #define IV_MOST_OWN 2097152.0
 static inline int64_t iv_chunks(int64_t lo, int64_t hi, int64_t cost, int64_t own, int64_t most)
@@ -148,7 +148,7 @@ static inline int64_t iv_chunks(int64_t lo, int64_t hi, int64_t cost, int64_t ow
     const double grain = IV_GRAIN, count = (double)hi - (double)lo, work = count * (double)cost;
     if (!(work >= 2.0 * grain) || !(count >= 2.0)) return 1;
     double chunks = work / grain;
-    if (own > 0 && chunks > work / (8.0 * (double)own)) chunks = work / (8.0 * (double)own);
+    if (own > 0 && chunks > work / (32.0 * (double)own)) chunks = work / (32.0 * (double)own);
     /* Not much memory for them all, and yet some to share out. */
     if (own > 0 && chunks * (double)own > IV_MOST_OWN) chunks = iv_max(4.0, IV_MOST_OWN / (double)own);
     if (chunks > count) chunks = count;
@@ -169,6 +169,11 @@ static inline int64_t iv_block_start(int64_t lo, int64_t hi, int64_t chunks, int
 static inline int iv_threads(const iv_context *context, int64_t chunks)
 {
     return context->threads < 2 ? 1 : (int)iv_int_min(context->threads, chunks);
+}
+/* Chunks to share out among the threads: taking one costs time, too. */
+static inline int64_t iv_few(const iv_context *context, int64_t chunks)
+{
+    return iv_int_min(chunks, 8 * iv_int_max(1, context->threads));
 }
 #if defined(_OPENMP)
 #include <omp.h>

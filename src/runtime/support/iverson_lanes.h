@@ -191,6 +191,18 @@ static __attribute__((noinline, unused)) void iv_products_8d(const iv_v8d *colum
     sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3, sums[4] = s4, sums[5] = s5, sums[6] = s6, sums[7] = s7;
 }
 
+/* Adds to the neighbours that the mask names; nothing else is read or written. */
+static inline void iv_add_where_8d(double *p, iv_v8d x, iv_v8m mask)
+{
+#ifdef IV_MASKS
+    const unsigned char bits = iv_bits_8(mask);
+    __builtin_ia32_storeupd512_mask(p, x + __builtin_ia32_loadupd512_mask(p, (iv_v8d){0}, bits), bits);
+#else
+    for (int l = 0; l < 8; l++)
+        if (mask[l]) p[l] += x[l];
+#endif
+}
+
 /* T is the type in memory, of which `in` and `out` make what stands in a lane and back. Near: neighbours in memory, the
    first `live` of them where they are a part. Far: lanes so many elements apart. Pick: each at its own offset, `some` only
    where the mask says so. */
@@ -277,30 +289,43 @@ IV_NUMBERS_OF(int32_t, 16, i)
 
 /* Scalar functions in lanes: glibc has vector forms of many (`IV_VECTOR` in iverson.h). */
 #if defined(IV_SIMD_MATHS) && defined(__AVX512F__)
-#define IV_FUNCTION_OF(name)                                                                                           \
+#define IV_FUNCTION_AS(own, name)                                                                                      \
     iv_v8d _ZGVeN8v_##name(iv_v8d);                                                                                    \
     iv_v8f _ZGVdN8v_##name##f(iv_v8f);                                                                                 \
     iv_v16f _ZGVeN16v_##name##f(iv_v16f);                                                                              \
-    static inline iv_v8d iv_##name##_8d(iv_v8d x) { return _ZGVeN8v_##name(x); }                                       \
-    static inline iv_v8f iv_##name##_8f(iv_v8f x) { return _ZGVdN8v_##name##f(x); }                                    \
-    static inline iv_v16f iv_##name##_16f(iv_v16f x) { return _ZGVeN16v_##name##f(x); }
+    static inline iv_v8d own##_8d(iv_v8d x) { return _ZGVeN8v_##name(x); }                                             \
+    static inline iv_v8f own##_8f(iv_v8f x) { return _ZGVdN8v_##name##f(x); }                                          \
+    static inline iv_v16f own##_16f(iv_v16f x) { return _ZGVeN16v_##name##f(x); }
 #else
-#define IV_LANE_BY_LANE(name, f, N, s)                                                                                 \
-    static inline iv_v##N##s iv_##name##_##N##s(iv_v##N##s x)                                                          \
+#define IV_LANE_BY_LANE(own, name, N, s)                                                                               \
+    static inline iv_v##N##s own##_##N##s(iv_v##N##s x)                                                                \
     {                                                                                                                  \
         iv_v##N##s r;                                                                                                  \
-        for (int l = 0; l < N; l++) r[l] = name##f(x[l]);                                                              \
+        for (int l = 0; l < N; l++) r[l] = name(x[l]);                                                                 \
         return r;                                                                                                      \
     }
-#define IV_FUNCTION_OF(name)                                                                                           \
-    IV_LANE_BY_LANE(name, , 8, d)                                                                                      \
-    IV_LANE_BY_LANE(name, f, 8, f)                                                                                     \
-    IV_LANE_BY_LANE(name, f, 16, f)
+#define IV_FUNCTION_AS(own, name)                                                                                      \
+    IV_LANE_BY_LANE(own, name, 8, d)                                                                                   \
+    IV_LANE_BY_LANE(own, name##f, 8, f)                                                                                \
+    IV_LANE_BY_LANE(own, name##f, 16, f)
 #endif
-IV_FUNCTION_OF(exp) IV_FUNCTION_OF(exp2) IV_FUNCTION_OF(expm1) IV_FUNCTION_OF(log) IV_FUNCTION_OF(log2)
-IV_FUNCTION_OF(log10) IV_FUNCTION_OF(log1p) IV_FUNCTION_OF(sin) IV_FUNCTION_OF(cos) IV_FUNCTION_OF(tan)
-IV_FUNCTION_OF(asin) IV_FUNCTION_OF(acos) IV_FUNCTION_OF(atan) IV_FUNCTION_OF(sinh) IV_FUNCTION_OF(cosh)
-IV_FUNCTION_OF(tanh) IV_FUNCTION_OF(erf) IV_FUNCTION_OF(erfc) IV_FUNCTION_OF(cbrt)
+#define IV_FUNCTION_OF(name) IV_FUNCTION_AS(iv_##name, name)
+IV_FUNCTION_OF(exp2) IV_FUNCTION_OF(expm1) IV_FUNCTION_OF(log) IV_FUNCTION_OF(log2) IV_FUNCTION_OF(log10)
+IV_FUNCTION_OF(log1p) IV_FUNCTION_OF(sin) IV_FUNCTION_OF(cos) IV_FUNCTION_OF(tan) IV_FUNCTION_OF(asin)
+IV_FUNCTION_OF(acos) IV_FUNCTION_OF(atan) IV_FUNCTION_OF(sinh) IV_FUNCTION_OF(cosh) IV_FUNCTION_OF(tanh)
+IV_FUNCTION_OF(erf) IV_FUNCTION_OF(erfc) IV_FUNCTION_OF(cbrt)
+/* Vector forms go lane by lane where one is far out, as many are where the largest of all is subtracted first. Below `least`
+   there is only zero; I are integers as wide as the numbers. */
+IV_FUNCTION_AS(iv_near_exp, exp)
+#define IV_EXP_OF(N, s, I, least)                                                                                      \
+    static inline iv_v##N##s iv_exp_##N##s(iv_v##N##s x)                                                               \
+    {                                                                                                                  \
+        const I some = ~(I)(x < least);                                                                                \
+        return (iv_v##N##s)((I)iv_near_exp_##N##s((iv_v##N##s)((I)x & some)) & some);                                  \
+    }
+IV_EXP_OF(8, d, iv_v8l, -746.0)
+IV_EXP_OF(8, f, iv_v8i, -104.0f)
+IV_EXP_OF(16, f, iv_v16i, -104.0f)
 /* As iverson_math.h has them: the first wins ties, NaN wins over numbers; I are integers as wide as the numbers. */
 #define IV_CHOICES_OF(N, s, I)                                                                                         \
     static inline iv_v##N##s iv_max_##N##s(iv_v##N##s x, iv_v##N##s y)                                                 \

@@ -75,7 +75,7 @@ impl Emitter<'_> {
 
 impl Emitter<'_> {
     /// Places in vectors of eight, for eight steps of the other index at once. Where not all of these places are added to, at the
-    /// ends of rows, each is asked.
+    /// ends of rows, those are masked.
     pub(super) fn lane_outer(&mut self, block: &Block, l: &Loop, outer: &Outer) {
         let [Stmt::Loop(inner_loop)] = unmarked(l)[..] else { panic!("emit: an outer product") };
         let [Stmt::Add(Target::Place(buffer, offset), _)] = inner_loop.body.as_slice() else { panic!("emit: one addition") };
@@ -86,6 +86,8 @@ impl Emitter<'_> {
         let (first, last) = (self.e(&l.lo), self.e(&l.hi));
         let is_there = |x: &str| if x == outermost { format!("{x} < {x}_last && {lo} < {hi}") } else { format!("{x} < {x}_last") };
         let place = format!("{} + {}", self.names.buffer(*buffer), self.e(offset));
+        // Places stand side by side along the outer index: the inner one's bounds are another's for each.
+        let turned = outer.along == l.index;
         self.line("{");
         self.depth += 1;
         line!(self, "const int64_t {outermost}_first = {first}, {outermost}_last = {last};");
@@ -102,6 +104,16 @@ impl Emitter<'_> {
         }
         line!(self, "for (int64_t {u}_at = {u}_first; {u}_at < {u}_last; {u}_at += {LANES}) {{");
         self.depth += 1;
+        if turned {
+            // The bounds of eight rows; those of rows that are not there are empty.
+            line!(self, "iv_v8l from = iv_all_8l(INT64_MAX), to = iv_all_8l(INT64_MIN);");
+            line!(self, "IV_EACH for (int k = 0; k < {LANES}; k++) {{");
+            line!(self, "    const int64_t {u} = {u}_at + k;");
+            line!(self, "    if ({}) from[k] = {lo}, to[k] = {hi};", is_there(&u));
+            self.line("}");
+            line!(self, "const int64_t least_from = iv_least_8(from), most_from = iv_most_8(from);");
+            line!(self, "const int64_t least_to = iv_least_8(to), most_to = iv_most_8(to);");
+        }
         // Lanes behind the last place are zero.
         line!(self, "double rows[{LANES}][{width}] __attribute__((aligned(64)));");
         line!(self, "iv_v8d turned[{width}];");
@@ -115,14 +127,17 @@ impl Emitter<'_> {
         line!(self, "IV_ROLLED for (int m = 0; m < {vectors}; m++) iv_turn_8d(rows[0] + m * {LANES}, {width}, turned + m * {LANES});");
         line!(self, "for (int64_t {o}_at = {o}_first; {o}_at < {o}_last; {o}_at += {COLUMNS}) {{");
         self.depth += 1;
-        line!(self, "bool any = false, all = {u}_at + {LANES} <= {u}_last && {o}_at + {COLUMNS} <= {o}_last;");
-        line!(
-            self,
-            "for (int64_t {outermost} = {outermost}_at; {outermost} < iv_int_min({outermost}_at + {LANES}, {outermost}_last); {outermost}++) {{"
-        );
-        line!(self, "    any |= {lo} < iv_int_min({inner}_at + {LANES}, {inner}_last) && {hi} > {inner}_at;");
-        line!(self, "    all &= {lo} <= {inner}_at && {hi} >= {inner}_at + {LANES};");
-        self.line("}");
+        line!(self, "const int64_t {o}_end = iv_int_min({o}_at + {COLUMNS}, {o}_last);");
+        if turned {
+            line!(self, "const bool any = least_from < {o}_end && most_to > {o}_at;");
+            line!(self, "const bool all = most_from <= {o}_at && least_to >= {o}_at + {COLUMNS};");
+        } else {
+            line!(self, "bool any = false, all = {u}_at + {LANES} <= {u}_last && {o}_at + {COLUMNS} <= {o}_last;");
+            line!(self, "for (int64_t {o} = {o}_at; {o} < {o}_end; {o}++) {{");
+            line!(self, "    any |= {lo} < iv_int_min({u}_at + {LANES}, {u}_last) && {hi} > {u}_at;");
+            line!(self, "    all &= {lo} <= {u}_at && {hi} >= {u}_at + {LANES};");
+            self.line("}");
+        }
         self.line("if (!any) continue;");
         line!(self, "double other[{COLUMNS}][{width}] __attribute__((aligned(64)));");
         self.line("const double *others = other[0];");
@@ -130,7 +145,10 @@ impl Emitter<'_> {
             // Lanes that are left out are zero in both factors.
             let whole = block.fresh.map_or(String::new(), |k| format!(" && done{k} == {}", self.names.local(block.index)));
             let (b, at) = (self.names.buffer(*b), self.e(at));
-            line!(self, "if (all{whole}) {{ const int64_t {o} = {o}_at; others = {b} + ({at}) * {width}; }} else");
+            line!(
+                self,
+                "if ({o}_at + {COLUMNS} <= {o}_last{whole}) {{ const int64_t {o} = {o}_at; others = {b} + ({at}) * {width}; }} else"
+            );
         }
         line!(self, "IV_ROLLED for (int64_t r = 0; r < {COLUMNS}; r++) {{");
         line!(self, "    const int64_t {o} = {o}_at + r;");
@@ -147,9 +165,16 @@ impl Emitter<'_> {
         line!(self, "        *(iv_v8d_at *)({place}) += sums[r];");
         self.line("    }");
         self.line("} else {");
-        line!(self, "    for (int64_t {o} = {o}_at; {o} < iv_int_min({o}_at + {COLUMNS}, {o}_last); {o}++)");
-        line!(self, "        for (int64_t {u} = {u}_at; {u} < iv_int_min({u}_at + {LANES}, {u}_last); {u}++)");
-        line!(self, "            if ({lo} <= {inner} && {inner} < {hi}) *({place}) += sums[{o} - {o}_at][{u} - {u}_at];");
+        line!(self, "    for (int64_t {o} = {o}_at; {o} < {o}_end; {o}++) {{");
+        if turned {
+            line!(self, "        const iv_v8m there = (iv_v8m)((from <= {o}) & ({o} < to));");
+        } else {
+            line!(self, "        const iv_v8l along = {u}_at + iv_lanes_8l;");
+            line!(self, "        const iv_v8m there = (iv_v8m)((({lo}) <= along) & (along < iv_int_min({hi}, {u}_last)));");
+        }
+        line!(self, "        const int64_t {u} = {u}_at;");
+        line!(self, "        iv_add_where_8d({place}, sums[{o} - {o}_at], there);");
+        self.line("    }");
         self.line("}");
         self.depth -= 1;
         self.line("}");

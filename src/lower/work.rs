@@ -1,0 +1,98 @@
+//! About how much statements have to do, additions counting one.
+
+use super::*;
+
+/// What a function call counts for, and how often a loop is taken to run of which that is not known.
+const CALL: i64 = 16;
+pub(super) const UNKNOWN: i64 = 16;
+
+/// A statement without those inside of it.
+pub(super) fn own(s: &Stmt) -> i64 {
+    match s {
+        // A mark says something, but does nothing.
+        Stmt::Mark(_) => 0,
+        Stmt::Set(Target::Place(_, at), e) | Stmt::Add(Target::Place(_, at), e) => 1 + reading(at) + weight(e),
+        s => {
+            let mut all = 1;
+            s.for_each_expr(&mut |e| all += weight(e));
+            all
+        }
+    }
+}
+
+fn weight(e: &Expr) -> i64 {
+    let own = match e {
+        Expr::Lit(_) | Expr::Local(_) => 0,
+        Expr::Load(_, at) => return 1 + reading(at),
+        Expr::Select(..) => 1,
+        Expr::Partial(..) => CALL,
+        Expr::Op(op, _) if op.infix().is_some() || op.prefix().is_some() || matches!(op, Op::Max | Op::Min | Op::Abs) => 1,
+        Expr::Op(..) => CALL,
+    };
+    let mut total = own;
+    e.for_each_child(&mut |c| total += weight(c));
+    total
+}
+
+/// What an offset costs: loops go from place to place by themselves, so only what is read for it counts.
+fn reading(at: &Expr) -> i64 {
+    let mut total = if let Expr::Load(..) = at { 1 } else { 0 };
+    at.for_each_child(&mut |c| total += reading(c));
+    total
+}
+
+/// A block, for the call that the code is for. Of loops of unknown length those inside of others are taken to be triangles.
+pub(super) fn block(entry: &Entry, block: &[Stmt], around: Option<i64>) -> f64 {
+    let mut total = 0.0;
+    for s in block {
+        total += own(s) as f64;
+        match s {
+            Stmt::Loop(l) => {
+                let trip = trip(entry, l, around);
+                total += trip as f64 * self::block(entry, &l.body, Some(trip));
+            }
+            Stmt::Zero(_, _, count) | Stmt::Copy(_, _, _, _, count) => {
+                total += entry.evaluate(count).map_or(UNKNOWN as f64, |count| count as f64);
+            }
+            s => s.blocks().into_iter().for_each(|b| total += self::block(entry, b, around)),
+        }
+    }
+    total
+}
+
+fn trip(entry: &Entry, l: &Loop, around: Option<i64>) -> i64 {
+    entry.trip(l).or(around.map(|n| n / 2)).unwrap_or(UNKNOWN).max(0)
+}
+
+/// Where a block stands: how often it runs, how often the innermost loop around it does, and how much a statement must have to
+/// do in all that it is worth a look.
+#[derive(Clone, Copy)]
+pub(super) struct Around {
+    pub times: f64,
+    pub trip: Option<i64>,
+    least: f64,
+}
+
+impl Around {
+    /// The body of a kernel, of which a statement must be so great a part: of that only calls of known sizes can say something.
+    pub fn body(kernel: &Kernel, entry: &Entry, body: &[Stmt], share: f64) -> Around {
+        let least = if kernel.call.sizes.is_empty() { 0.0 } else { share * block(entry, body, None) };
+        Around { times: 1.0, trip: None, least }
+    }
+
+    /// The body of a loop here.
+    pub fn within(&self, entry: &Entry, l: &Loop) -> Around {
+        let trip = trip(entry, l, self.trip);
+        Around { times: self.times * trip as f64, trip: Some(trip), ..*self }
+    }
+
+    /// The body of a loop that runs as long as it does.
+    pub fn within_any(&self) -> Around {
+        Around { times: self.times * UNKNOWN as f64, trip: Some(UNKNOWN), ..*self }
+    }
+
+    /// Whether this is what the loop with this body does little in.
+    pub fn is_little(&self, entry: &Entry, body: &[Stmt]) -> bool {
+        self.times * block(entry, body, self.trip) < self.least
+    }
+}
