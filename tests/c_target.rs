@@ -488,10 +488,53 @@ fn rows_of_the_next_step_are_fetched() {
     let call = runtime::call(&prepared, gradient, &args);
     let compiled = runtime::compile_for(&prepared, gradient, Options::default(), &call).unwrap();
     assert!(compiled.c_source.contains("iv_fetch("), "{}", compiled.c_source);
+    // Of all loops one has nearly everything to do.
+    assert_eq!(compiled.c_source.matches("#pragma omp parallel").count(), 1, "{}", compiled.c_source);
     let expected = interpret::call(&prepared, gradient, &args).unwrap().0;
     for threads in [1, 2] {
         check_close(&compiled.call(&args, threads).unwrap(), &expected, CLOSE).unwrap();
     }
+}
+
+/// Where sizes decide how a Jacobian is computed, code for a call has the way of that call alone; calls that go the other way get
+/// other code.
+#[test]
+fn the_sizes_of_a_call_choose_the_way() {
+    let text = "def f(u: [h, n]f64, v: [m, h]f64, x: [n]f64) -> [m]f64 =
+        let y = for i. tanh(sum j. u[i, j] * x[j]); for i. sum j. v[i, j] * y[j]";
+    let mut program = program(text);
+    let f = program.find("f").unwrap();
+    let jacobian = derive(&mut program, f, DerivativeKind::Jacobian, Some(&["x".to_string()])).unwrap();
+    let prepared = prepare(&program, jacobian, None);
+    let general = runtime::compile(&prepared, jacobian, Options::default()).unwrap().c_source;
+    let sizes = [[9, 3, 40], [9, 40, 3], [0, 3, 40], [9, 0, 3], [9, 40, 0]];
+    for first in &sizes[..2] {
+        let args = sample::arguments(&prepared, jacobian, first, 3);
+        let compiled = runtime::compile_for(&prepared, jacobian, Options::default(), &runtime::call(&prepared, jacobian, &args)).unwrap();
+        assert!(compiled.c_source.len() * 4 < general.len() * 3, "{}", compiled.c_source);
+        assert!(compiled.c_source.contains(&format!("iv_fail(context, {}", emit::c::OTHER_SIZES)), "{}", compiled.c_source);
+        for sizes in &sizes {
+            let args = sample::arguments(&prepared, jacobian, sizes, 3);
+            let expected = interpret::call(&prepared, jacobian, &args).unwrap().0;
+            check_close(&compiled.call(&args, 2).unwrap(), &expected, CLOSE).unwrap();
+        }
+    }
+}
+
+/// What vector functions do lane by lane is done in vectors, and is the same.
+#[test]
+fn exponentials_of_numbers_far_out() {
+    let program = program("def f(x: [n]f64) -> [n]f64 = for i. exp(x[i])");
+    let id = program.find("f").unwrap();
+    let prepared = prepare(&program, id, None);
+    let mut x = vec![-745.0, -745.1, -745.2, -746.0, -1e4, -1e300, f64::NEG_INFINITY, f64::NAN, 709.0, 710.0, f64::INFINITY, -0.0];
+    x.extend((0..30).map(|k| -700.0 - 2.0 * k as f64));
+    let args = [Value::Array(Array { shape: vec![x.len()], data: Data::F64(x) })];
+    let expected = interpret::call(&prepared, id, &args).unwrap().0;
+    let compiled = runtime::compile(&prepared, id, Options { lanes: runtime::InLanes::All, ..Options::default() }).unwrap();
+    assert!(compiled.c_source.contains("iv_exp_8d("), "{}", compiled.c_source);
+    let close = Tolerance { relative: 1e-14, absolute: 0.0 };
+    check_close(&compiled.call(&args, 1).unwrap(), &expected, close).unwrap();
 }
 
 /// Code that is for calls that fill its lanes says what fails, and where, as all other code does.

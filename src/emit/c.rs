@@ -135,13 +135,16 @@ impl Emitter<'_> {
         self.line("");
         let mut filled = vec![];
         filled_lanes(&kernel.body, &mut filled);
+        let other = format!("status = iv_fail(context, {OTHER_SIZES}, 0, 0, -1); goto iv_done;");
+        for condition in &kernel.assumed {
+            line!(self, "if (IV_UNLIKELY(!({}))) {{ {other} }}", self.e(condition));
+        }
         for (count, width) in &filled {
-            let other = format!("status = iv_fail(context, {OTHER_SIZES}, 0, 0, -1); goto iv_done;");
             line!(self, "if (IV_UNLIKELY({} < {width})) {{ {other} }}", self.e(count));
         }
         kernel.body.iter().for_each(|s| self.stmt(s));
         self.line("");
-        if kernel.reserves > 0 || !filled.is_empty() || kernel.body.iter().any(Stmt::can_fail) {
+        if kernel.reserves > 0 || !filled.is_empty() || !kernel.assumed.is_empty() || kernel.body.iter().any(Stmt::can_fail) {
             self.depth = 0;
             self.line("iv_done:");
             self.depth = 1;

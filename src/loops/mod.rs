@@ -343,8 +343,11 @@ pub struct Kernel {
     pub arena: Vec<Slot>,
     /// The number of reserves.
     pub reserves: usize,
-    /// What is known of the calls that it is made for. It is right for others too, but for what `Lanes::filled` says.
+    /// What is known of the calls that it is made for. It is right for others too, but for what `Lanes::filled` says and for
+    /// `assumed`.
     pub call: workspace::Call,
+    /// Conditions on what is known at entry, without which it does nothing but say so.
+    pub assumed: Vec<Expr>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -390,6 +393,7 @@ impl Kernel {
             arena: vec![],
             reserves: 0,
             call: workspace::Call::default(),
+            assumed: vec![],
         }
     }
     /// The locals that are known before anything runs: sizes, scalar inputs and what these give.

@@ -13,6 +13,9 @@ pub fn print(kernel: &Kernel) -> String {
     for (k, slot) in kernel.arena.iter().enumerate() {
         let _ = writeln!(out, "  slot {k}: {} {}, behind {:?}", expr(kernel, &slot.count), slot.scalar.name(), slot.behind);
     }
+    for condition in &kernel.assumed {
+        let _ = writeln!(out, "  assume {}", expr(kernel, condition));
+    }
     block(kernel, &kernel.body, 1, &mut out);
     out
 }

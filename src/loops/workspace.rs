@@ -40,6 +40,28 @@ impl Entry {
         evaluate(e, &self.0)
     }
 
+    /// Whether a condition holds.
+    pub fn holds(&self, e: &Expr) -> Option<bool> {
+        let Expr::Op(op, args) = e else { return None };
+        match (op, args.as_slice()) {
+            (Op::Not, [p]) => self.holds(p).map(|p| !p),
+            (Op::And, [p, q]) => Some(self.holds(p)? && self.holds(q)?),
+            (Op::Or, [p, q]) => Some(self.holds(p)? || self.holds(q)?),
+            (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne, [a, b]) => {
+                let order = self.evaluate(a)?.cmp(&self.evaluate(b)?);
+                Some(match op {
+                    Op::Lt => order.is_lt(),
+                    Op::Le => order.is_le(),
+                    Op::Gt => order.is_gt(),
+                    Op::Ge => order.is_ge(),
+                    Op::Eq => order.is_eq(),
+                    _ => order.is_ne(),
+                })
+            }
+            _ => None,
+        }
+    }
+
     /// How often a loop runs.
     pub fn trip(&self, l: &Loop) -> Option<i64> {
         let trip = self.evaluate(&l.hi)?.saturating_sub(self.evaluate(&l.lo)?);

@@ -20,6 +20,7 @@ mod binding;
 mod branch;
 mod buffers;
 mod checks;
+mod choices;
 mod contract;
 mod count;
 mod cover;
@@ -108,6 +109,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -
     lowering.store(body, &dest);
     let Lowering { mut kernel, block, mut bounds, .. } = lowering;
     kernel.body = block;
+    choices::choices(&mut kernel);
     if !options.count {
         checks::lift(&mut kernel);
     }
