@@ -46,7 +46,9 @@ fn visit(
     block: &mut [Stmt],
     around: Around,
 ) {
-    for stmt in block {
+    for k in 0..block.len() {
+        let (before, rest) = block.split_at_mut(k);
+        let stmt = &mut rest[0];
         let within = match stmt {
             Stmt::Loop(l) => around.within(&known.entry, l),
             Stmt::Forever(_) => around.within_any(),
@@ -61,7 +63,8 @@ fn visit(
                 *l = new;
                 continue;
             }
-            if let Some(mut new) = in_lanes(kernel, bounds, known, eager, l) {
+            let with_rows = own_rows::with_own_rows(kernel, bounds, &known.locals, before, l);
+            if let Some(mut new) = in_lanes(kernel, bounds, known, eager, with_rows.as_ref().unwrap_or(l)) {
                 if let Schedule::Lanes(lanes) = &mut new.schedule {
                     // A loop that runs again and again may be shorter than a block each time.
                     lanes.narrow = again && lanes.vectors > 1 && !lanes.filled && statements(&new.body) <= MOST_TWICE;

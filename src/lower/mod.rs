@@ -34,6 +34,7 @@ mod iterate;
 mod lanes;
 mod marks;
 mod outward;
+mod own_rows;
 mod parallel;
 mod pieces;
 mod places;
