@@ -568,6 +568,15 @@ fn iterations_that_run_again_count_once() {
     let mixture = "let m = max c. q[c]; m + log(sum c. exp(q[c] - m))";
     let programs = [
         format!("def f(x: [n, m]f64, w: [m, m]f64) -> f64 = sum i. let q = for c. sum b in 0..c + 1. w[c, b] * x[i, b]; {mixture}"),
+        format!(
+            "def f(x: [n, m]f64, w: [m, m]f64) -> f64 =
+               sum i.
+                 let q = for c.
+                   let z = for a. x[i, a] - w[c, a];
+                   let y = for a. sum b in 0..a + 1. w[a, b] * z[b];
+                   0.0 - log1p(sum a. y[a]^2);
+                 {mixture}"
+        ),
         "def f(x: [n, m]f64, y: [m]f64) -> f64 =
            sum i. let s = sum a. x[i, a] * y[a]; if s > 0.0 then (sum a. sin(s * y[a])) else (sum a. cos(x[i, a] + y[a]))"
             .to_string(),
