@@ -151,8 +151,8 @@ fn fetches(block: &[Stmt], index: Local) -> bool {
 
 fn words(tile: &Tile) -> &'static str {
     match tile {
-        Tile::Sums => ", four sums at once",
-        Tile::Rows => ", four rows at once",
+        Tile::Sums(_) => ", four sums at once",
+        Tile::Rows(_) => ", four rows at once",
         Tile::Outer(_) => ", eight by eight places at once",
     }
 }

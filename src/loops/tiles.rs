@@ -16,9 +16,17 @@ pub const LEAST_PLACES: i64 = 24;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tile {
-    Sums,
-    Rows,
+    Sums(Ends),
+    Rows(Ends),
     Outer(Outer),
+}
+
+/// Whether steps may be left over: none are in the calls that the code is for, which then says so of others (`Kernel::assumed`),
+/// or in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    Even,
+    Any,
 }
 
 /// Two loops that add products of a factor for each step of the one and a factor for each of the other, summed over the lanes.

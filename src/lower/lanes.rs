@@ -126,6 +126,7 @@ fn in_lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, k
     }
     found.lanes.ahead = ahead::ahead(kernel, &known.entry, &found.lanes, &body);
     found.lanes.tiles = tiles::tiles(kernel, &known.entry, &found.lanes, &body);
+    tiles::assumed(&found.lanes.tiles, &body, &mut kernel.assumed);
     Some(Loop { body, schedule: Schedule::Lanes(found.lanes), ..l.clone() })
 }
 

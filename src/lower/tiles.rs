@@ -1,7 +1,7 @@
 //! Which loops of a body in lanes run several steps at once (`loops/tiles.rs`).
 
 use super::*;
-use crate::loops::tiles::{LEAST_PLACES, Outer, ROWS, Tile, unmarked};
+use crate::loops::tiles::{Ends, LEAST_PLACES, Outer, ROWS, Tile, unmarked};
 
 /// The loops, by their indices.
 pub(super) fn tiles(kernel: &Kernel, entry: &Entry, lanes: &Lanes, body: &[Stmt]) -> FxHashMap<Local, Tile> {
@@ -10,6 +10,23 @@ pub(super) fn tiles(kernel: &Kernel, entry: &Entry, lanes: &Lanes, body: &[Stmt]
     let mut found = FxHashMap::default();
     finder.visit(body, &mut found);
     found
+}
+
+/// What must be so that no steps of these loops are left over.
+pub(super) fn assumed(tiles: &FxHashMap<Local, Tile>, body: &[Stmt], out: &mut Vec<Expr>) {
+    for s in body {
+        if let Stmt::Loop(l) = s {
+            let trip = l.hi.clone().minus(l.lo.clone());
+            if let (Some(Tile::Sums(Ends::Even) | Tile::Rows(Ends::Even)), None) = (tiles.get(&l.index), trip.as_int()) {
+                let left = Expr::Op(Op::IMod, vec![trip, Expr::int(ROWS as i64)]);
+                let none = Expr::Op(Op::Eq, vec![left, Expr::int(0)]);
+                if !out.contains(&none) {
+                    out.push(none);
+                }
+            }
+        }
+        s.blocks().into_iter().for_each(|b| assumed(tiles, b, out));
+    }
 }
 
 struct Finder<'a> {
@@ -35,9 +52,13 @@ impl Finder<'_> {
             return None;
         }
         if self.is_contraction(l) {
-            return Some(Tile::Sums);
+            return Some(Tile::Sums(self.ends(l)));
         }
-        self.outer(l).map(Tile::Outer).or_else(|| self.is_rows(l).then_some(Tile::Rows))
+        self.outer(l).map(Tile::Outer).or_else(|| self.is_rows(l).then(|| Tile::Rows(self.ends(l))))
+    }
+
+    fn ends(&self, l: &Loop) -> Ends {
+        if self.entry.trip(l).is_some_and(|trip| trip % ROWS as i64 == 0) { Ends::Even } else { Ends::Any }
     }
 
     /// Whether each step of a loop adds a sum over all lanes to a place outside.

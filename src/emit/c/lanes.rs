@@ -12,7 +12,7 @@
 mod tiles;
 
 use super::*;
-use crate::loops::tiles::Tile;
+use crate::loops::tiles::{Ends, Tile};
 
 /// Loops of no more steps are written out by the compiler of C.
 const SHORT: i64 = 8;
@@ -64,7 +64,7 @@ impl Emitter<'_> {
         self.blocks_of_lanes(l, lanes, &totals, &shared, label, hi);
         if lanes.narrow {
             // Rows and outer products are for several vectors.
-            let tiles = lanes.tiles.iter().filter(|(_, tile)| **tile == Tile::Sums).map(|(l, tile)| (*l, tile.clone())).collect();
+            let tiles = lanes.tiles.iter().filter(|(_, tile)| matches!(tile, Tile::Sums(_))).map(|(l, tile)| (*l, tile.clone())).collect();
             let one = Lanes { vectors: 1, tiles, ..lanes.clone() };
             self.blocks_of_lanes(l, &one, &totals, &shared, label, hi);
         }
@@ -234,8 +234,8 @@ impl Emitter<'_> {
             Stmt::Loop(l) => {
                 // Under a mask each step is asked.
                 match block.lanes.tiles.get(&l.index).filter(|_| block.mask.is_none()) {
-                    Some(Tile::Sums) => return self.lane_sums(block, l),
-                    Some(Tile::Rows) => return self.lane_rows(block, l),
+                    Some(Tile::Sums(ends)) => return self.lane_sums(block, l, *ends),
+                    Some(Tile::Rows(ends)) => return self.lane_rows(block, l, *ends),
                     Some(Tile::Outer(outer)) => return self.lane_outer(block, l, outer),
                     None => {}
                 }
@@ -358,7 +358,7 @@ impl Emitter<'_> {
     }
 
     /// A loop whose steps each add the sum over the lanes to a place: four steps at once, whose sums are made together.
-    fn lane_sums(&mut self, block: &Block, l: &Loop) {
+    fn lane_sums(&mut self, block: &Block, l: &Loop, ends: Ends) {
         let [Stmt::Add(Target::Place(b, offset), e)] = l.body.as_slice() else { panic!("emit: one addition in a loop") };
         let (index, name) = (self.names.local(l.index).to_string(), self.names.buffer(*b).to_string());
         let suffix = self.suffix_of(block.lanes, *b);
@@ -382,8 +382,10 @@ impl Emitter<'_> {
             line!(self, "iv_add_sums_{suffix}(p0, p1, p2, p3, s0, s1, s2, s3);");
             self.depth -= 1;
             self.line("}");
-            let add = format!("{name}[{offset}] += iv_sum_{suffix}({sum});");
-            line!(self, "for (int64_t {index} = {index}_at; {index} < {index}_end; {index}++) {add}");
+            if ends == Ends::Any {
+                let add = format!("{name}[{offset}] += iv_sum_{suffix}({sum});");
+                line!(self, "for (int64_t {index} = {index}_at; {index} < {index}_end; {index}++) {add}");
+            }
         }
         self.depth -= 1;
         self.line("}");

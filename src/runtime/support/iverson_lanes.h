@@ -110,7 +110,11 @@ IV_ANY(16)
 #define IV_SUM_OF_8(T, s)                                                                                              \
     static inline T iv_sum_8##s(iv_v8##s x)                                                                            \
     {                                                                                                                  \
-        return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));                                      \
+        typedef T four __attribute__((vector_size(4 * sizeof(T))));                                                    \
+        typedef T two __attribute__((vector_size(2 * sizeof(T))));                                                     \
+        const four half = __builtin_shufflevector(x, x, 0, 1, 2, 3) + __builtin_shufflevector(x, x, 4, 5, 6, 7);       \
+        const two quarter = __builtin_shufflevector(half, half, 0, 1) + __builtin_shufflevector(half, half, 2, 3);     \
+        return quarter[0] + quarter[1];                                                                                \
     }
 #define IV_SUM_OF_16(T, s)                                                                                             \
     static inline iv_v8##s iv_fold_16##s(iv_v16##s x)                                                                  \

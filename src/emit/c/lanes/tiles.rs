@@ -1,7 +1,7 @@
 //! Loops that run several steps at once (`loops/tiles.rs`), in registers.
 
 use super::*;
-use crate::loops::tiles::{LEAST_PLACES, Outer, ROWS, unmarked};
+use crate::loops::tiles::{Ends, LEAST_PLACES, Outer, ROWS, unmarked};
 
 /// The totals of so many rows, each of some vectors, need the registers of wide vectors.
 const WIDE: &str = "#ifdef __AVX512F__";
@@ -10,7 +10,7 @@ const COLUMNS: usize = LANES;
 
 impl Emitter<'_> {
     /// Four rows at once, and those that are left one by one.
-    pub(super) fn lane_rows(&mut self, block: &Block, l: &Loop) {
+    pub(super) fn lane_rows(&mut self, block: &Block, l: &Loop, ends: Ends) {
         let [Stmt::Var(total_local, start), Stmt::Loop(inner_loop), ref rest @ ..] = unmarked(l)[..] else { panic!("emit: rows") };
         let [Stmt::Add(_, term)] = inner_loop.body.as_slice() else { panic!("emit: a sum for each row") };
         let vectors = block.lanes.vectors;
@@ -64,10 +64,13 @@ impl Emitter<'_> {
         }
         self.depth -= 1;
         self.line("}");
-        self.out += "#endif\n";
+        self.out += if ends == Ends::Even { "#else\n" } else { "#endif\n" };
         line!(self, "for (int64_t {a} = {a}_at; {a} < {a}_end; {a}++) {{");
         self.lane_block(block, &l.body);
         self.line("}");
+        if ends == Ends::Even {
+            self.out += "#endif\n";
+        }
         self.depth -= 1;
         self.line("}");
     }
