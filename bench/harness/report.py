@@ -81,6 +81,24 @@ def summary(rows):
     return out
 
 
+def ablations(rows):
+    """How many times as long a derivative takes without each of some passes: a line for each instance, a column for each pass."""
+    prefix = "iverson without "
+    passes = list(dict.fromkeys(r["system"].removeprefix(prefix) for r in rows if r["system"].startswith(prefix)))
+    if not passes:
+        return []
+    titles = [name.replace(",", ", ") for name in passes]
+    out = ["| problem | instance | threads | derivative ms | " + " | ".join(titles) + " |", "|---" * (4 + len(passes)) + "|"]
+    for (problem, instance, threads), group in groups(rows).items():
+        times = {r["system"]: r["derivative_ms"] for r in group}
+        ours = times.get("iverson")
+        if not ours:
+            continue
+        slower = lambda name: number(times[prefix + name] / ours) if times.get(prefix + name) else "failed"
+        out.append("| " + " | ".join([problem, instance, str(threads), number(ours), *map(slower, passes)]) + " |")
+    return out
+
+
 def machine():
     name = platform.processor() or platform.machine()
     try:
@@ -98,6 +116,9 @@ def write(folder, rows, command):
     said = f"`{command.strip()}` on {len(os.sched_getaffinity(0))} processors of {machine()}:"
     (folder / "table.md").write_text("\n".join([said, "", *HEAD, *table]) + "\n")
     (folder / "summary.md").write_text("\n".join([said, "", *SUMMARY, *summary(rows)]) + "\n")
+    without = ablations(rows)
+    if without:
+        (folder / "ablations.md").write_text("\n".join([said, "", *without]) + "\n")
     for old in folder.glob("*.svg"):
         old.unlink()
     for threads in sorted({r["threads"] for r in rows}):

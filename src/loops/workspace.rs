@@ -82,7 +82,7 @@ impl Entry {
         }
         let mut chunks = work / GRAIN;
         if own > 0.0 {
-            chunks = chunks.min(work / (32.0 * own));
+            chunks = chunks.min(work / (OWN * own));
             if chunks * own > MOST_OWN {
                 chunks = (MOST_OWN / own).max(4.0);
             }
@@ -95,6 +95,8 @@ impl Entry {
 /// that all chunks may have to themselves.
 const GRAIN: f64 = 65536.0;
 const MOST_OWN: f64 = 2097152.0;
+/// What it costs to zero an element of its own, and to add it up at the end.
+const OWN: f64 = 32.0;
 
 /// The bytes of the arena; `None` where something is not known. Loops that run over threads have at most as many copies of
 /// their buffers as threads.
@@ -133,5 +135,23 @@ fn evaluate(e: &Expr, known: &FxHashMap<Local, i128>) -> Option<i128> {
             }
         }
         Expr::Lit(_) | Expr::Load(..) | Expr::Partial(..) | Expr::Select(..) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is decided here is decided again where the code runs.
+    #[test]
+    fn chunks_are_as_the_support_code_has_them() {
+        let text = include_str!("../runtime/support/iverson.h");
+        for rule in [
+            format!("#define IV_GRAIN {GRAIN:?}\n"),
+            format!("#define IV_MOST_OWN {MOST_OWN:?}\n"),
+            format!("chunks > work / ({OWN:?} * (double)own)"),
+        ] {
+            assert!(text.contains(&rule), "{rule}");
+        }
     }
 }
