@@ -57,8 +57,8 @@ fn places(cx: &mut Context, vars: &[Var], p: Var, size: &Size, body: &Exp, rest:
     Some(copy(cx.vars, &marks, &Substitution::default()))
 }
 
-/// Whether the size of something inside depends on the place.
-fn sizes_mention(vars: &Vars, exp: &Exp, p: Var) -> bool {
+/// Whether the size of something inside depends on a variable.
+pub(super) fn sizes_mention(vars: &Vars, exp: &Exp, p: Var) -> bool {
     let mut found = false;
     exp.for_each_size(&mut |s| found |= s.mentions(p));
     let of_type = |v: &Var| match vars.ty(*v) {

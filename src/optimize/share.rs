@@ -4,6 +4,7 @@
 //! there; a costly expression that occurs twice on the strict path of one body is bound at its head.
 
 use super::Context;
+use super::gather::sizes_mention;
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, substitute};
@@ -28,14 +29,16 @@ fn known_values(cx: &mut Context, exp: Exp, known: &mut FxHashMap<Exp, Var>) -> 
     }
     match exp {
         Exp::Let(vars, value, body) => {
-            let mut value = known_values(cx, *value, known);
-            if let ([_], Some(same)) = (vars.as_slice(), known.get(&canonical(&value))) {
+            let value = known_values(cx, *value, known);
+            // What is computed with another name for a value may be known itself. Types keep the names that their sizes have.
+            let same = match (vars.as_slice(), &value) {
+                ([_], Exp::Var(same)) => Some(*same),
+                ([_], value) => known.get(&canonical(value)).copied(),
+                _ => None,
+            };
+            if let Some(same) = same.filter(|_| !sizes_mention(cx.vars, &body, vars[0])) {
                 cx.changed = true;
-                value = Exp::Var(*same);
-            }
-            // What is computed with another name for a value may be known itself.
-            if let ([v], Exp::Var(same)) = (vars.as_slice(), &value) {
-                let body = substitute(cx.vars, *body, &Substitution::from_iter([(*v, Exp::Var(*same))]));
+                let body = substitute(cx.vars, *body, &Substitution::from_iter([(vars[0], Exp::Var(same))]));
                 return known_values(cx, body, known);
             }
             let key = match vars.as_slice() {
