@@ -488,8 +488,10 @@ fn rows_of_the_next_step_are_fetched() {
     let call = runtime::call(&prepared, gradient, &args);
     let compiled = runtime::compile_for(&prepared, gradient, Options::default(), &call).unwrap();
     assert!(compiled.c_source.contains("iv_fetch("), "{}", compiled.c_source);
-    // Of all loops one has nearly everything to do.
-    assert_eq!(compiled.c_source.matches("#pragma omp parallel").count(), 1, "{}", compiled.c_source);
+    // Of all loops one has nearly everything to do; those that only go through memory may have threads, too.
+    let regions = |text: &str| text.matches("#pragma omp parallel").count();
+    let general = runtime::compile(&prepared, gradient, Options::default()).unwrap();
+    assert!(2 * regions(&compiled.c_source) <= regions(&general.c_source), "{}", compiled.c_source);
     let expected = interpret::call(&prepared, gradient, &args).unwrap().0;
     for threads in [1, 2] {
         check_close(&compiled.call(&args, threads).unwrap(), &expected, CLOSE).unwrap();

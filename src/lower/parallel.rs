@@ -121,7 +121,8 @@ impl Marker<'_> {
         if matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi.wrapping_sub(lo) < 8) {
             return None;
         }
-        if self.around.within(&self.entry, l).is_little(&self.entry, &l.body) {
+        // Vector loops wait for memory, which is not counted.
+        if l.schedule != Schedule::Vector && self.around.within(&self.entry, l).is_little(&self.entry, &l.body) {
             return None;
         }
         let mut most = MOST;
