@@ -118,15 +118,25 @@ fn a_folder_that_cannot_be_written_does_not_matter() {
 }
 
 #[test]
-fn a_compiler_without_openmp_will_do() {
-    let place = Place::new();
-    let script = place.folder.path().join("plain-cc");
-    std::fs::write(
-        &script,
-        "#!/bin/sh\nfor a in \"$@\"; do [ \"$a\" = -fopenmp ] && { echo 'no openmp' >&2; exit 1; }; done\nexec cc \"$@\"\n",
-    )
-    .unwrap();
-    std::process::Command::new("chmod").args(["+x", script.to_str().unwrap()]).status().unwrap();
-    let output = place.value().env("CC", &script).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "14.0", "{}", text(&output));
+fn a_compiler_that_does_not_know_a_flag_will_do() {
+    // Passes that only gcc has are left out before OpenMP is.
+    for (unknown, openmp) in [("-fopenmp", false), ("-fno-tree-vrp", true)] {
+        let place = Place::new();
+        let script = place.folder.path().join("plain-cc");
+        let said = place.folder.path().join("said");
+        std::fs::write(
+            &script,
+            format!(
+                "#!/bin/sh\nfor a in \"$@\"; do case $a in {unknown}*) echo 'what is {unknown}' >&2; exit 1; esac; done\n\
+                 echo \"$@\" > {}\nexec cc \"$@\"\n",
+                said.display()
+            ),
+        )
+        .unwrap();
+        std::process::Command::new("chmod").args(["+x", script.to_str().unwrap()]).status().unwrap();
+        let output = place.value().env("CC", &script).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "14.0", "{}", text(&output));
+        let flags = std::fs::read_to_string(said).unwrap();
+        assert_eq!(flags.split_whitespace().any(|flag| flag.starts_with("-fopenmp")), openmp, "{flags}");
+    }
 }

@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::loops::*;
 use crate::scalar::Op;
 use crate::types::{Lit, Scalar};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
 /// Rises when callers have to change.
@@ -224,8 +225,12 @@ impl Emitter<'_> {
             self.depth = 1;
             self.scalar_arguments();
             self.line("int64_t end = 0;");
+            let mut numbers: FxHashMap<String, String> = FxHashMap::default();
+            // What each slot begins behind, by way of others too.
+            let mut before: Vec<FxHashSet<usize>> = vec![];
             for (k, slot) in kernel.arena.iter().enumerate() {
-                let start = slot.behind.iter().fold("0".to_string(), |start, s| match start.as_str() {
+                let nearest = slot.behind.iter().filter(|s| !slot.behind.iter().any(|t| before[*t].contains(s)));
+                let start = nearest.fold("0".to_string(), |start, s| match start.as_str() {
                     "0" => format!("end{s}"),
                     _ => format!("iv_int_max({start}, end{s})"),
                 });
@@ -235,10 +240,21 @@ impl Emitter<'_> {
                     None => line!(self, "const int64_t end{k} = iv_saturating_add(slot[{k}], {size});"),
                     Some(chunks) => {
                         let chunks = if chunks.planned { self.chunks(chunks) } else { chunks.most.to_string() };
+                        let chunks = match numbers.get(&chunks) {
+                            Some(name) => name.clone(),
+                            None => {
+                                let name = format!("copies{k}");
+                                line!(self, "const int64_t {name} = {chunks};");
+                                numbers.insert(chunks, name.clone());
+                                name
+                            }
+                        };
                         line!(self, "const int64_t end{k} = iv_saturating_add(slot[{k}], iv_saturating_mul({chunks}, {size}));")
                     }
                 }
                 line!(self, "end = iv_int_max(end, end{k});");
+                let through = slot.behind.iter().flat_map(|s| before[*s].iter().copied());
+                before.push(through.chain(slot.behind.iter().copied()).collect());
             }
             self.line("(void)sizes, (void)inputs;");
             self.line("return end;");
@@ -511,6 +527,17 @@ impl Emitter<'_> {
 
 /// Whether the statement may end the call.
 /// Loops that fill their lanes in the calls that the code is for: how many iterations they have, and how many of them a block.
+/// What names in the support code end with, by the type they are for.
+fn letter(scalar: Scalar) -> char {
+    match scalar {
+        Scalar::F64 => 'd',
+        Scalar::F32 => 'f',
+        Scalar::I64 => 'l',
+        Scalar::I32 => 'i',
+        Scalar::Bool => 'm',
+    }
+}
+
 fn filled_lanes(block: &[Stmt], found: &mut Vec<(Expr, usize)>) {
     for s in block {
         if let Stmt::Loop(l) = s {

@@ -20,7 +20,23 @@ pub struct Facts {
     known: Vec<Size>,
     /// For each fact a fingerprint of it and all before it: what proofs are remembered by.
     fingerprints: Vec<u128>,
+    /// What holds where a condition is known to.
+    conditional: Vec<Conditional>,
     proofs: Proofs,
+}
+
+/// `fact >= 0` where `condition >= 0`.
+#[derive(Clone, Debug)]
+struct Conditional {
+    condition: Size,
+    fact: Size,
+}
+
+/// How much is known at a place.
+#[derive(Clone, Copy)]
+pub struct Mark {
+    known: usize,
+    conditional: usize,
 }
 
 /// Goals tried before, and whether they were proven. Variables keep their meaning in all passes over a program, so what
@@ -33,6 +49,8 @@ type Signs = RefCell<FxHashMap<Var, bool>>;
 
 /// How many steps a proof may try in all, and how long one chain of cancellations may be.
 const EFFORT: usize = 400;
+/// How many steps are tried to see that a condition follows from a new fact.
+const SHORT: usize = 20;
 const DEPTH: usize = 7;
 /// How many terms in all polynomials that are known count as one step.
 const LONG: usize = 32;
@@ -53,6 +71,16 @@ impl Facts {
         self.explain_atoms(&size);
         if size.as_constant().is_none() && !self.known.contains(&size) {
             self.push(size);
+            let follows =
+                |c: &Conditional| !self.known.contains(&c.fact) && self.search(&c.condition, 2, &mut { SHORT }, &Signs::default());
+            let facts: Vec<Size> = self.conditional.iter().filter(|c| follows(c)).map(|c| c.fact.clone()).collect();
+            facts.into_iter().for_each(|fact| self.push(fact));
+        }
+    }
+    fn assume_where(&mut self, condition: &Size, fact: Size) {
+        match self.prove_nonneg(condition) {
+            true => self.assume_nonneg(fact),
+            false => self.conditional.push(Conditional { condition: condition.clone(), fact }),
         }
     }
     fn push(&mut self, fact: Size) {
@@ -66,12 +94,13 @@ impl Facts {
     }
 
     /// Remembers how much is known, to forget what is learnt after it.
-    pub fn mark(&self) -> usize {
-        self.known.len()
+    pub fn mark(&self) -> Mark {
+        Mark { known: self.known.len(), conditional: self.conditional.len() }
     }
-    pub fn reset(&mut self, mark: usize) {
-        self.known.truncate(mark);
-        self.fingerprints.truncate(mark);
+    pub fn reset(&mut self, mark: Mark) {
+        self.known.truncate(mark.known);
+        self.fingerprints.truncate(mark.known);
+        self.conditional.truncate(mark.conditional);
     }
 
     /// The facts inside a binder: `lo <= index < hi`.
@@ -97,6 +126,12 @@ impl Facts {
         if let Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, range, _, _) = value {
             self.enter_range(&Range { index: var, lo: range.lo.clone(), hi: range.hi.clone() });
         }
+        // The same where there is one; zero elsewhere.
+        if let Exp::Guard(condition, inner) = value {
+            if let Exp::Reduce(Reduction::ArgMax | Reduction::ArgMin, range, _, _) = &**inner {
+                self.define_guarded(var, condition, range);
+            }
+        }
         // What was checked to lie in a range does.
         if let Exp::Op(Op::Within, args, _) = value {
             if let Some(n) = exp_size(&args[1]) {
@@ -111,6 +146,17 @@ impl Facts {
             self.assume_nonneg(Size::var(var).sub(&size));
             self.assume_nonneg(size.sub(&Size::var(var)));
         }
+    }
+
+    /// `var` is in the range where `lo < hi` says so, and zero elsewhere.
+    fn define_guarded(&mut self, var: Var, condition: &Exp, range: &Range) {
+        let (Some((lo, hi)), Some((a, b, Op::Lt))) = (exp_size(&range.lo).zip(exp_size(&range.hi)), comparison(condition)) else { return };
+        let some = b.sub(&a).sub(&Size::constant(1));
+        if self.prove_nonneg(&lo) {
+            self.assume_nonneg(Size::var(var));
+        }
+        self.assume_where(&some, Size::var(var).sub(&lo));
+        self.assume_where(&some, hi.sub(&Size::var(var)).sub(&Size::constant(1)));
     }
 
     /// The condition holds.

@@ -3,7 +3,8 @@
 //! * A whole variable, a row, or a tuple of them is a view: nothing is moved.
 //! * A variable that `body` returns is built in the destination of `body` (`returned_place`), and so is one that it writes
 //!   out there (`pieces.rs`).
-//! * `let b = a + s` at the last use of `a`, where `a` has a buffer of its own, adds `s` into that buffer.
+//! * `let b = a + s` at the last use of `a`, where `a` has a buffer of its own, adds `s` into that buffer. So does a loop that
+//!   begins with `a`.
 //! * Otherwise the value gets a buffer, or locals for scalars.
 
 use super::*;
@@ -41,12 +42,42 @@ impl Lowering<'_> {
                     self.env.insert(*var, named);
                 }
             }
+            Exp::Loop(l) if matches!(&l.init, Exp::Tuple(parts) if parts.len() == vars.len()) => self.bind_states_of(vars, value, l, then),
             _ => {
                 let dests: Vec<Dest> = vars.iter().map(|v| self.home(*v, then)).collect();
                 self.apart(|l| l.store(value, &Dest::Tuple(dests.clone())));
                 vars.iter().zip(dests).for_each(|(v, dest)| self.define(*v, &dest));
             }
         }
+    }
+
+    /// Several states of a loop: those go on where they are that nothing else needs.
+    fn bind_states_of(&mut self, vars: &[Var], value: &Exp, l: &Iteration, then: Then) {
+        let Exp::Tuple(parts) = &l.init else { unreachable!("states begin with a tuple") };
+        let (mut dests, mut built) = (vec![], vec![]);
+        for (k, (var, part)) in vars.iter().zip(parts).enumerate() {
+            let others = parts.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, part)| part.clone());
+            dests.push(match self.last_use(part, &Exp::Tuple(others.chain(needs(l)).collect()), then.body) {
+                Some(dest) => {
+                    self.owners.insert(*var, self.chain);
+                    dest
+                }
+                None => {
+                    built.push(k);
+                    self.home(*var, then)
+                }
+            });
+        }
+        if built.len() == vars.len() {
+            self.apart(|me| me.store(value, &Dest::Tuple(dests.clone())));
+        } else {
+            let bounds = self.bounds_of(l);
+            self.apart_marked(value, |me| {
+                built.iter().for_each(|k| me.store(&parts[*k], &dests[*k]));
+                me.iterate(l, &Dest::Tuple(dests.clone()), bounds);
+            });
+        }
+        vars.iter().zip(dests).for_each(|(v, dest)| self.define(*v, &dest));
     }
 
     fn bind_one(&mut self, var: Var, value: &Exp, then: Then) {
@@ -79,13 +110,8 @@ impl Lowering<'_> {
             }
         }
         if let Exp::Loop(l) = value {
-            let mut rest = vec![l.body.clone()];
-            match &l.trip {
-                Trip::For(range) => rest.extend([range.lo.clone(), range.hi.clone()]),
-                Trip::While(condition) => rest.push(condition.clone()),
-            }
             if l.state.len() == 1 {
-                if let Some(dest) = self.last_use(&l.init, &Exp::Tuple(rest), then.body) {
+                if let Some(dest) = self.last_use(&l.init, &Exp::Tuple(needs(l)), then.body) {
                     let bounds = self.bounds_of(l);
                     self.apart_marked(value, |me| me.iterate(l, &dest, bounds));
                     self.owners.insert(var, self.chain);
@@ -140,6 +166,16 @@ impl Lowering<'_> {
         self.owners.remove(a);
         Some(Dest::Array(view))
     }
+}
+
+/// What a loop needs in its steps.
+fn needs(l: &Iteration) -> Vec<Exp> {
+    let mut needs = vec![l.body.clone()];
+    match &l.trip {
+        Trip::For(range) => needs.extend([range.lo.clone(), range.hi.clone()]),
+        Trip::While(condition) => needs.push(condition.clone()),
+    }
+    needs
 }
 
 pub(super) fn shares(val: &Val, buffer: Buffer) -> bool {

@@ -1,15 +1,30 @@
 //! How loops run: innermost loops whose iterations do not meet are vector loops.
 
+use super::work::Around;
 use super::*;
+
+/// A loop with less than this part of all that a call has to do is not worth what vectors take to compile.
+const LEAST_SHARE: f64 = 1.0 / 1024.0;
 
 pub(super) fn schedule(kernel: &mut Kernel, options: Options) {
     let mut body = std::mem::take(&mut kernel.body);
-    body.iter_mut().for_each(|s| visit(kernel, s, options));
+    let entry = Entry::new(kernel, &kernel.call);
+    let share = if options.lanes == InLanes::All { 0.0 } else { LEAST_SHARE };
+    let around = Around::body(kernel, &entry, &body, share);
+    body.iter_mut().for_each(|s| visit(kernel, &entry, s, options, around));
     kernel.body = body;
 }
 
-fn visit(kernel: &Kernel, stmt: &mut Stmt, options: Options) {
+fn visit(kernel: &Kernel, entry: &Entry, stmt: &mut Stmt, options: Options, around: Around) {
+    let within = match stmt {
+        Stmt::Loop(l) => around.within(entry, l),
+        Stmt::Forever(_) => around.within_any(),
+        _ => around,
+    };
     if let Stmt::Loop(l) = stmt {
+        if within.is_little(entry, &l.body) {
+            return;
+        }
         if l.body.iter().all(|s| is_straight(s)) && l.body.iter().map(weight).sum::<usize>() <= 200 {
             let vector = match &l.order {
                 Order::Sequential | Order::Accumulation(..) => false,
@@ -25,7 +40,7 @@ fn visit(kernel: &Kernel, stmt: &mut Stmt, options: Options) {
             }
         }
     }
-    stmt.blocks_mut().into_iter().for_each(|b| b.iter_mut().for_each(|s| visit(kernel, s, options)));
+    stmt.blocks_mut().into_iter().for_each(|b| b.iter_mut().for_each(|s| visit(kernel, entry, s, options, within)));
 }
 
 /// Whether a statement may stand in a vector loop.

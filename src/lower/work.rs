@@ -2,6 +2,8 @@
 
 use super::*;
 
+/// The part of the time that iterations take which run side by side.
+const SIDE_BY_SIDE: f64 = 0.25;
 /// What a function call counts for, and how often a loop is taken to run of which that is not known.
 const CALL: i64 = 16;
 pub(super) const UNKNOWN: i64 = 16;
@@ -49,7 +51,7 @@ pub(super) fn block(entry: &Entry, block: &[Stmt], around: Option<i64>) -> f64 {
         match s {
             Stmt::Loop(l) => {
                 let trip = trip(entry, l, around);
-                total += trip as f64 * self::block(entry, &l.body, Some(trip));
+                total += part(l) * trip as f64 * self::block(entry, &l.body, Some(trip));
             }
             Stmt::Zero(_, _, count) | Stmt::Copy(_, _, _, _, count) => {
                 total += entry.evaluate(count).map_or(UNKNOWN as f64, |count| count as f64);
@@ -60,16 +62,21 @@ pub(super) fn block(entry: &Entry, block: &[Stmt], around: Option<i64>) -> f64 {
     total
 }
 
+fn part(l: &Loop) -> f64 {
+    if matches!(l.schedule, Schedule::Vector | Schedule::Lanes(_)) { SIDE_BY_SIDE } else { 1.0 }
+}
+
 fn trip(entry: &Entry, l: &Loop, around: Option<i64>) -> i64 {
     entry.trip(l).or(around.map(|n| n / 2)).unwrap_or(UNKNOWN).max(0)
 }
 
-/// Where a block stands: how often it runs, how often the innermost loop around it does, and how much a statement must have to
-/// do in all that it is worth a look.
+/// Where a block stands: how often it runs and the innermost loop around it does, whether that is known at least about, and how
+/// much a statement must have to do in all that it is worth a look.
 #[derive(Clone, Copy)]
 pub(super) struct Around {
     pub times: f64,
     pub trip: Option<i64>,
+    known: bool,
     least: f64,
 }
 
@@ -77,13 +84,14 @@ impl Around {
     /// The body of a kernel, of which a statement must be so great a part: of that only calls of known sizes can say something.
     pub fn body(kernel: &Kernel, entry: &Entry, body: &[Stmt], share: f64) -> Around {
         let least = if kernel.call.sizes.is_empty() { 0.0 } else { share * block(entry, body, None) };
-        Around { times: 1.0, trip: None, least }
+        Around { times: 1.0, trip: None, known: true, least }
     }
 
     /// The body of a loop here.
     pub fn within(&self, entry: &Entry, l: &Loop) -> Around {
+        let known = self.known && (self.trip.is_some() || entry.trip(l).is_some());
         let trip = trip(entry, l, self.trip);
-        Around { times: self.times * trip as f64, trip: Some(trip), ..*self }
+        Around { known, times: self.times * trip as f64 * part(l), trip: Some(trip), ..*self }
     }
 
     /// The body of a loop that runs as long as it does.
@@ -91,8 +99,8 @@ impl Around {
         Around { times: self.times * UNKNOWN as f64, trip: Some(UNKNOWN), ..*self }
     }
 
-    /// Whether this is what the loop with this body does little in.
+    /// Whether the loop with this body is known to do little.
     pub fn is_little(&self, entry: &Entry, body: &[Stmt]) -> bool {
-        self.times * block(entry, body, self.trip) < self.least
+        self.known && self.times * block(entry, body, self.trip) < self.least
     }
 }

@@ -5,12 +5,12 @@
 //! ```
 //! where all reads of `v` are at keys that are themselves read from arrays, is
 //! ```text
-//! let marked = sum i. {key(i) -> 1};                                  -- which places are read
-//! let (m, place, used) = loop (m, place, used) = (0, zeros, zeros) for p do
-//!   (m + [marked[p] > 0], place with [p] = m, used with [m] = p);      -- how many are, before each, and which
-//! let v' = for q in 0..m. e(used[q]); … v'[place[key(i)]] …
+//! let (m, place, used) = loop (m, place, used) = (0, zeros, zeros) for i do
+//!   if place[key(i)] = 0 then (m + 1, place with [key(i)] = m + 1, used with [m] = key(i)) else (m, place, used);
+//! let v' = for q in 0..m. e(used[q]); … v'[place[key(i)] - 1] …
 //! ```
-//! The last of the places with the same number before them is the one that is read.
+//! Places are counted as they are met: `used` has those that are read, `place` the number of each of them from 1 on, and 0 for
+//! others. So nothing but `place` takes time for places that nobody reads, and what is read together lies together.
 //!
 //! It is done for elements that cost much more than to mark them, and that cannot fail.
 
@@ -34,27 +34,23 @@ pub fn gather(cx: &mut Context, exp: Exp) -> Exp {
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     let Exp::Let(vars, value, rest) = exp else { return Err(exp) };
     let Exp::For(p, size, body) = *value else { return Err(Exp::Let(vars, value, rest)) };
-    match places(cx, &vars, p, &size, &body, &rest) {
-        Some(marked) => Ok(compute_used(cx, vars, p, size, *body, *rest, marked)),
+    match reads(cx, &vars, p, &size, &body, &rest) {
+        Some(reads) => Ok(compute_used(cx, vars, p, size, *body, *rest, reads)),
         None => Err(let_(vars, for_(p, size, *body), *rest)),
     }
 }
 
-/// Marks on the places that are read, if only those should be computed.
-fn places(cx: &mut Context, vars: &[Var], p: Var, size: &Size, body: &Exp, rest: &Exp) -> Option<Exp> {
+/// The reads of an array, if only what they read should be computed.
+fn reads(cx: &mut Context, vars: &[Var], p: Var, size: &Size, body: &Exp, rest: &Exp) -> Option<Vec<Read>> {
     if size.as_constant().is_some() || weight(cx, body) < WORTH || has_singleton(body) || sizes_mention(cx.vars, body, p) {
         return None;
     }
-    let mut uses = Uses { vars, binders: vec![], keys: vec![], marks: vec![], axis: size };
-    if !uses.find(cx, rest) || uses.marks.is_empty() {
+    let mut uses = Uses { vars, binders: vec![], reads: vec![], axis: size };
+    if !uses.find(cx, rest) || uses.reads.is_empty() {
         return None;
     }
     let whole = for_(p, size.clone(), body.clone());
-    if !total(cx, &whole) {
-        return None;
-    }
-    let marks = uses.marks.into_iter().reduce(add)?;
-    Some(copy(cx.vars, &marks, &Substitution::default()))
+    total(cx, &whole).then_some(uses.reads)
 }
 
 /// Whether the size of something inside depends on a variable.
@@ -96,13 +92,24 @@ enum Binder {
     Steps(Vec<Var>),
 }
 
+/// A read at a place that data says, and what it stands in, as far as the key needs it: the innermost first.
+struct Read {
+    key: Exp,
+    around: Vec<Around>,
+}
+
+enum Around {
+    Where(Exp),
+    Let(Vec<Var>, Exp),
+    Loop(Range),
+}
+
 /// The reads of arrays at places that data says.
 struct Uses<'a> {
     vars: &'a [Var],
     axis: &'a Size,
     binders: Vec<Binder>,
-    keys: Vec<Exp>,
-    marks: Vec<Exp>,
+    reads: Vec<Read>,
 }
 
 impl Uses<'_> {
@@ -112,7 +119,7 @@ impl Uses<'_> {
             Exp::Var(v) => !self.vars.contains(v),
             Exp::Index(array, keys, _) => {
                 let read = match **array {
-                    Exp::Var(v) if self.vars.contains(&v) => self.mark(cx, &keys[0]),
+                    Exp::Var(v) if self.vars.contains(&v) => self.read(cx, &keys[0]),
                     _ => self.find(cx, array),
                 };
                 read && keys.iter().all(|k| self.find(cx, k))
@@ -164,17 +171,17 @@ impl Uses<'_> {
         found
     }
 
-    /// A mark on the place of a read, for all steps of the loops that it stands in.
-    fn mark(&mut self, cx: &Context, key: &Exp) -> bool {
-        if self.keys.contains(key) {
+    /// A read, for all steps of the loops that it stands in.
+    fn read(&mut self, cx: &Context, key: &Exp) -> bool {
+        if self.reads.iter().any(|read| read.key == *key) {
             return true;
         }
         let mut needed: FxHashSet<Var> = key.free_vars().into_iter().collect();
         let mut by_data = has_read(key);
+        let wheres = |conditions: Vec<Exp>| conditions.into_iter().rev().map(Around::Where);
         let Some(conditions) = conditions(cx, key) else { return false };
         let (low, high) = (op2(Op::Le, i64(0), key.clone()), op2(Op::Lt, key.clone(), size_exp(self.axis)));
-        let mut mark = guard(low, guard(high, singleton(vec![(key.clone(), self.axis.clone())], i64(1), Site::default())));
-        mark = conditions.into_iter().rev().fold(mark, |e, p| guard(p, e));
+        let mut around: Vec<Around> = wheres(vec![low, high]).chain(wheres(conditions)).collect();
         for binder in self.binders.iter().rev() {
             match binder {
                 Binder::Loop(range) if needed.contains(&range.index) => {
@@ -184,8 +191,8 @@ impl Uses<'_> {
                         return false;
                     }
                     needed.extend(range.lo.free_vars().into_iter().chain(range.hi.free_vars()));
-                    mark = Exp::Sum(Box::new(range.clone()), Box::new(mark));
-                    mark = lo.into_iter().chain(hi).rev().fold(mark, |e, p| guard(p, e));
+                    around.push(Around::Loop(range.clone()));
+                    around.extend(wheres([lo, hi].concat()));
                 }
                 Binder::Let(vars, value) if vars.iter().any(|v| needed.contains(v)) => {
                     if weight(cx, value) > LIGHT {
@@ -194,15 +201,14 @@ impl Uses<'_> {
                     let Some(conditions) = self::conditions(cx, value) else { return false };
                     by_data |= has_read(value);
                     needed.extend(value.free_vars());
-                    mark = let_(vars.clone(), value.clone(), mark);
-                    mark = conditions.into_iter().rev().fold(mark, |e, p| guard(p, e));
+                    around.push(Around::Let(vars.clone(), value.clone()));
+                    around.extend(wheres(conditions));
                 }
                 Binder::Steps(vars) if vars.iter().any(|v| needed.contains(v)) => return false,
                 Binder::Loop(_) | Binder::Let(..) | Binder::Steps(_) => {}
             }
         }
-        self.keys.push(key.clone());
-        self.marks.push(mark);
+        self.reads.push(Read { key: key.clone(), around });
         by_data && !self.vars.iter().any(|v| needed.contains(v))
     }
 }
@@ -235,32 +241,71 @@ fn conditions(cx: &Context, exp: &Exp) -> Option<Vec<Exp>> {
     }
 }
 
-fn compute_used(cx: &mut Context, vars: Vec<Var>, p: Var, size: Size, body: Exp, rest: Exp, marks: Exp) -> Exp {
+/// How many places have been met, the number of each of them from 1 on, and which they are.
+#[derive(Clone, Copy)]
+struct Met {
+    count: Var,
+    place: Var,
+    used: Var,
+}
+
+impl Met {
+    fn fresh(vars: &mut Vars, size: &Size) -> Met {
+        let ints = Type::array(vec![size.clone()], Scalar::I64);
+        Met { count: vars.fresh("used", Type::I64), place: vars.fresh("place", ints.clone()), used: vars.fresh("used", ints) }
+    }
+
+    fn vars(&self) -> Vec<Var> {
+        vec![self.count, self.place, self.used]
+    }
+
+    fn exp(&self) -> Exp {
+        Exp::Tuple(self.vars().into_iter().map(Exp::Var).collect())
+    }
+
+    /// With the place of a read.
+    fn with(&self, key: &Exp) -> Exp {
+        let site = Site::default().certain();
+        let set = |a: Var, key: Exp, value: Exp| Exp::Update(Box::new(Exp::Var(a)), vec![key], Box::new(value), site);
+        let next = || add(Exp::Var(self.count), i64(1));
+        let is_new = op2(Op::Eq, index(self.place, vec![key.clone()], site), i64(0));
+        let parts = vec![next(), set(self.place, key.clone(), next()), set(self.used, Exp::Var(self.count), key.clone())];
+        Exp::If(Box::new(is_new), Box::new(Exp::Tuple(parts)), Box::new(self.exp()))
+    }
+}
+
+/// The places of a read, and what was met before.
+fn meet(cx: &mut Context, size: &Size, read: &Read) -> (Met, Exp) {
+    let mut met = Met::fresh(cx.vars, size);
+    let mut exp = met.with(&read.key);
+    for around in &read.around {
+        exp = match around {
+            Around::Where(condition) => Exp::If(Box::new(condition.clone()), Box::new(exp), Box::new(met.exp())),
+            Around::Let(vars, value) => let_(vars.clone(), value.clone(), exp),
+            Around::Loop(range) => {
+                let before = Met::fresh(cx.vars, size);
+                let steps =
+                    Iteration { state: met.vars(), init: before.exp(), trip: Trip::For(range.clone()), body: exp, annotations: vec![] };
+                met = before;
+                Exp::Loop(Box::new(steps))
+            }
+        };
+    }
+    (met, copy(cx.vars, &exp, &Substitution::default()))
+}
+
+fn compute_used(cx: &mut Context, vars: Vec<Var>, p: Var, size: Size, body: Exp, rest: Exp, reads: Vec<Read>) -> Exp {
     let mut out = vec![];
-    let ints = |size: &Size| Type::array(vec![size.clone()], Scalar::I64);
-    let read = |a: Var, k: Exp| index(a, vec![k], Site::default());
-    let marked = cx.vars.fresh("marked", ints(&size));
-    out.push((vec![marked], marks));
-    let mut int = |name: &str| cx.vars.fresh(name, Type::I64);
-    let (m, so_far, k, i, j) = (int("used"), int("used"), int("p"), int("i"), int("i"));
-    let mut whole = |name: &str| cx.vars.fresh(name, ints(&size));
-    let (place, places, used, numbers) = (whole("place"), whole("place"), whole("used"), whole("used"));
-    let with = |a: Var, key: Var, value: Var| {
-        Exp::Update(Box::new(Exp::Var(a)), vec![Exp::Var(key)], Box::new(Exp::Var(value)), Site::default().certain())
-    };
-    let zeros = |i: Var| for_(i, size.clone(), i64(0));
-    let each = Iteration {
-        state: vec![so_far, places, numbers],
-        init: Exp::Tuple(vec![i64(0), zeros(i), zeros(j)]),
-        trip: Trip::For(Range { index: k, lo: i64(0), hi: size_exp(&size) }),
-        body: Exp::Tuple(vec![
-            add(Exp::Var(so_far), guard(op2(Op::Lt, i64(0), read(marked, Exp::Var(k))), i64(1))),
-            with(places, k, so_far),
-            with(numbers, so_far, k),
-        ]),
-        annotations: vec![],
-    };
-    out.push((vec![m, place, used], Exp::Loop(Box::new(each))));
+    let (i, j) = (cx.vars.fresh("i", Type::I64), cx.vars.fresh("i", Type::I64));
+    let mut value = Exp::Tuple(vec![i64(0), for_(i, size.clone(), i64(0)), for_(j, size.clone(), i64(0))]);
+    for read in &reads {
+        let (before, with) = meet(cx, &size, read);
+        out.push((before.vars(), value));
+        value = with;
+    }
+    let all = Met::fresh(cx.vars, &size);
+    let Met { count: m, place, used } = all;
+    out.push((all.vars(), value));
     let few = Size::var(m);
     let q = cx.vars.fresh_like(p, Type::I64);
     let body = Certain { cx, p, size: &size, binders: vec![] }.keep(body);
@@ -321,8 +366,7 @@ fn read_used(exp: Exp, vars: &[Var], arrays: &[Var], place: Var) -> Exp {
     match exp.map_children(&mut |e| read_used(e, vars, arrays, place)) {
         Exp::Index(array, mut keys, site) => match vars.iter().position(|v| *array == Exp::Var(*v)) {
             Some(k) => {
-                let key = index(place, vec![keys[0].clone()], site);
-                keys[0] = key;
+                keys[0] = sub(index(place, vec![keys[0].clone()], site), i64(1));
                 index(arrays[k], keys, site)
             }
             None => Exp::Index(array, keys, site),

@@ -19,10 +19,10 @@ pub fn share(cx: &mut Context, exp: Exp) -> Exp {
     known_values(cx, exp, &mut FxHashMap::default())
 }
 
-/// Replaces expressions that an enclosing `let` has bound.
-fn known_values(cx: &mut Context, exp: Exp, known: &mut FxHashMap<Exp, Var>) -> Exp {
+/// Replaces expressions that an enclosing `let` has bound, to one variable or, as a tuple, to several.
+fn known_values(cx: &mut Context, exp: Exp, known: &mut FxHashMap<Exp, Vec<Var>>) -> Exp {
     if !matches!(exp, Exp::Var(_) | Exp::Lit(_) | Exp::Let(..)) && !costs_nothing(cx.vars, &exp) {
-        if let Some(v) = known.get(&canonical(&exp)) {
+        if let Some([v]) = known.get(&canonical(&exp)).map(Vec::as_slice) {
             cx.changed = true;
             return Exp::Var(*v);
         }
@@ -30,30 +30,30 @@ fn known_values(cx: &mut Context, exp: Exp, known: &mut FxHashMap<Exp, Var>) -> 
     match exp {
         Exp::Let(vars, value, body) => {
             let value = known_values(cx, *value, known);
-            // What is computed with another name for a value may be known itself. Types keep the names that their sizes have.
+            // What is computed with another name for a value may be known itself.
             let same = match (vars.as_slice(), &value) {
-                ([_], Exp::Var(same)) => Some(*same),
-                ([_], value) => known.get(&canonical(value)).copied(),
-                _ => None,
+                ([_], Exp::Var(same)) => Some(vec![*same]),
+                (_, value) => known.get(&canonical(value)).filter(|same| same.len() == vars.len()).cloned(),
             };
-            if let Some(same) = same.filter(|_| !sizes_mention(cx.vars, &body, vars[0])) {
-                cx.changed = true;
-                let body = substitute(cx.vars, *body, &Substitution::from_iter([(vars[0], Exp::Var(same))]));
-                return known_values(cx, body, known);
-            }
-            let key = match vars.as_slice() {
-                [v] if !matches!(value, Exp::Var(_) | Exp::Lit(_)) => Some((canonical(&value), *v)),
-                _ => None,
-            };
-            let mut fresh = false;
-            if let Some((key, v)) = &key {
-                if !known.contains_key(key) {
-                    known.insert(key.clone(), *v);
-                    fresh = true;
+            if let Some(same) = same {
+                // Types keep the names that their sizes have.
+                let (kept, other): (Vec<_>, Vec<_>) = vars.iter().zip(&same).partition(|(v, _)| sizes_mention(cx.vars, &body, **v));
+                if !other.is_empty() {
+                    cx.changed = true;
+                    let names = other.into_iter().map(|(v, same)| (*v, Exp::Var(*same)));
+                    let body = substitute(cx.vars, *body, &Substitution::from_iter(names));
+                    let body = known_values(cx, body, known);
+                    return kept.into_iter().rev().fold(body, |body, (v, same)| let_(vec![*v], Exp::Var(*same), body));
                 }
             }
+            let names_tuple = vars.len() > 1 && !matches!(value, Exp::Tuple(_));
+            let key = (names_tuple || !matches!(value, Exp::Var(_) | Exp::Lit(_) | Exp::Tuple(_))).then(|| canonical(&value));
+            let fresh = key.filter(|key| !known.contains_key(key));
+            if let Some(key) = &fresh {
+                known.insert(key.clone(), vars.clone());
+            }
             let body = known_values(cx, *body, known);
-            if let (Some((key, _)), true) = (key, fresh) {
+            if let Some(key) = fresh {
                 known.remove(&key);
             }
             let_(vars, value, body)

@@ -6,14 +6,7 @@ use super::*;
 impl Emitter<'_> {
     /// How the names of vectors and of what is done with them end.
     pub(super) fn suffix(lanes: &Lanes, scalar: Scalar) -> String {
-        let letter = match scalar {
-            Scalar::F64 => 'd',
-            Scalar::F32 => 'f',
-            Scalar::I64 => 'l',
-            Scalar::I32 => 'i',
-            Scalar::Bool => 'm',
-        };
-        format!("{}{letter}", lanes.lanes)
+        format!("{}{}", lanes.lanes, letter(scalar))
     }
 
     pub(super) fn suffix_of(&self, lanes: &Lanes, b: Buffer) -> String {

@@ -146,11 +146,9 @@ impl Emitter<'_> {
         }
         for private in &p.private {
             let (name, parts) = (self.names.buffer(private.buffer).to_string(), self.names.buffer(private.parts).to_string());
-            let count = self.names.at_level(&private.count, UNARY);
-            line!(self, "for (int64_t chunk = 1; chunk < chunks{n}; chunk++) {{");
-            self.line("    #pragma omp simd");
-            line!(self, "    for (int64_t k = 0; k < {count}; k++) {name}[k] += {parts}[(chunk - 1) * {count} + k];");
-            self.line("}");
+            let count = self.e(&private.count);
+            let letter = letter(self.names.kernel.buffer(private.buffer).scalar);
+            line!(self, "iv_add_parts_{letter}({name}, {parts}, {count}, chunks{n});");
         }
     }
 

@@ -132,7 +132,7 @@ static inline int64_t iv_saturating_mod(int64_t a, int64_t b) { return b == 0 ? 
 /* Slots are aligned to 64 bytes. */
 static inline int64_t iv_slot_bytes(int64_t count, int64_t size)
 {
-    int64_t bytes = iv_saturating_mul(count, size);
+    const int64_t bytes = iv_saturating_mul(iv_int_max(count, 0), size);
     return bytes > INT64_MAX - 63 ? INT64_MAX : (bytes + 63) & ~(int64_t)63;
 }
 
@@ -250,6 +250,20 @@ static inline bool iv_is_large(int64_t m, int64_t n, int64_t k)
 {
     return m >= 4 && n >= 4 && k >= 4 && (double)m * (double)n * (double)k >= 20000.0;
 }
+
+/* What the chunks of a loop have added up, each for itself, put together in their order. */
+#define IV_ADD_PARTS(T, s)                                                                                             \
+    static __attribute__((noinline, unused)) void iv_add_parts_##s(T *restrict all, const T *restrict parts,           \
+                                                                   int64_t count, int64_t chunks)                      \
+    {                                                                                                                  \
+        for (int64_t chunk = 1; chunk < chunks; chunk++, parts += count) {                                             \
+            _Pragma("omp simd") for (int64_t k = 0; k < count; k++) all[k] += parts[k];                                \
+        }                                                                                                              \
+    }
+IV_ADD_PARTS(double, d)
+IV_ADD_PARTS(float, f)
+IV_ADD_PARTS(int64_t, l)
+IV_ADD_PARTS(int32_t, i)
 
 #include "iverson_lanes.h"
 

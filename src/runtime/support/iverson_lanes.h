@@ -495,15 +495,31 @@ static inline void iv_put_line(char *to, const char *from)
     for (int k = 0; k < 64; k += 16) __builtin_ia32_movntdq((iv_sixteen *)(to + k), *(const iv_sixteen_at *)(from + k));
 }
 #endif
+/* Less than a line. A call of memcpy would cost more than that: registers of vectors do not survive it. */
+static inline void iv_put_piece(char *to, const char *from, int64_t bytes)
+{
+#define IV_PIECE(N)                                                                                                    \
+    if (bytes & N) {                                                                                                   \
+        memcpy(to, from, N);                                                                                           \
+        to += N;                                                                                                       \
+        from += N;                                                                                                     \
+    }
+    IV_PIECE(32)
+    IV_PIECE(16)
+    IV_PIECE(8)
+    IV_PIECE(4)
+    IV_PIECE(2)
+    IV_PIECE(1)
+#undef IV_PIECE
+}
 static inline void iv_stream(void *place, const void *aside, int64_t bytes)
 {
     char *to = (char *)place;
     const char *from = (const char *)aside;
-    const int64_t before = iv_int_min(bytes, -(intptr_t)to & 63);
-    memcpy(to, from, (size_t)before);
-    int64_t at = before;
+    int64_t at = iv_int_min(bytes, -(intptr_t)to & 63);
+    iv_put_piece(to, from, at);
     for (; at + 64 <= bytes; at += 64) iv_put_line(to + at, from + at);
-    memcpy(to + at, from + at, (size_t)(bytes - at));
+    iv_put_piece(to + at, from + at, bytes - at);
 }
 static inline void iv_streamed(void) { __builtin_ia32_sfence(); }
 #else
