@@ -28,6 +28,7 @@ use crate::optimize::merge_sums::merge_sums;
 use crate::optimize::normalize::normalize;
 use crate::optimize::preaccumulate::preaccumulate;
 use crate::optimize::products::products;
+use crate::optimize::read_around::read_around;
 use crate::optimize::share::share;
 use crate::optimize::simplify::guards::plain_zero;
 use crate::optimize::simplify::simplify;
@@ -65,7 +66,7 @@ const FINISH: &[(&str, Pass)] = &[
     ("hoist", hoist),
     ("preaccumulate", preaccumulate),
     ("interchange", interchange),
-    ("gather", gather),
+    (GATHER, gather),
     ("tabulate", tabulate),
     ("sum_first", sum_first),
     ("forget_states", forget_states),
@@ -73,8 +74,14 @@ const FINISH: &[(&str, Pass)] = &[
 ];
 
 /// Last of all, since simplification takes such loops apart.
-const LAST: &[(&str, Pass)] =
-    &[("merge_sums", merge_sums), ("fuse_siblings", fuse_siblings), ("products", products), ("unroll", unroll), ("skip_zeros", skip_zeros)];
+const LAST: &[(&str, Pass)] = &[
+    ("read_around", read_around),
+    ("merge_sums", merge_sums),
+    ("fuse_siblings", fuse_siblings),
+    ("products", products),
+    ("unroll", unroll),
+    ("skip_zeros", skip_zeros),
+];
 
 /// The names for `--after`, in the order of their last run.
 pub fn pass_names() -> Vec<&'static str> {
@@ -86,6 +93,8 @@ pub fn pass_names() -> Vec<&'static str> {
 /// The choices that lowering makes for itself, and that can be left out as a pass can.
 const CONTRACT: &str = "contract";
 const LANES: &str = "lanes";
+/// The pass after which data say how many elements an array has.
+const GATHER: &str = "gather";
 /// Code for the sizes and values of a call.
 const SPECIALIZE: &str = "specialize";
 
@@ -357,16 +366,23 @@ impl Compiler {
             let (theirs, ours) = (other.sizes.iter().chain(&other.params), own.sizes.iter().chain(&own.params));
             let renamed: FxHashMap<Var, Var> = theirs.copied().zip(ours.copied()).collect();
             let mut trial = self.trial(&self.program);
+            trial.without.0.push(GATHER);
             trial.prepare(f, Some(FINISH[FINISH.len() - 1].0), &mut |_, _| {});
             let cost = cost(&trial.program, f);
             cost.total().add(&cost.saved).rename(&|v| renamed.get(&v).copied())
         };
         let (a, b) = (cost_of(forward), cost_of(reverse));
+        // Other sizes that data say are known only inside.
+        let is_known = |size: &Size| {
+            let mut vars = vec![];
+            size.variables(&mut vars);
+            vars.iter().all(|v| own.sizes.contains(v) || own.params.contains(v))
+        };
         match less(&a, &b) {
             Less::First => call(forward),
             Less::Second => call(reverse),
-            Less::FirstUpTo(size) => if_(op2(Op::Le, size_exp(&size), i64(0)), call(forward), call(reverse)),
-            Less::Unknown => {
+            Less::FirstUpTo(size) if is_known(&size) => if_(op2(Op::Le, size_exp(&size), i64(0)), call(forward), call(reverse)),
+            Less::FirstUpTo(_) | Less::Unknown => {
                 let typical = |p: &Poly| p.evaluate(&|_| Some(TYPICAL_SIZE));
                 let is_less = typical(&b).is_some_and(|b| typical(&a).is_none_or(|a| b < a));
                 call(if is_less { reverse } else { forward })

@@ -422,8 +422,35 @@ fn tiles_agree_with_the_interpreter() {
     }
 }
 
-/// The last block of lanes begins among iterations that are done (`emit/c/lanes.rs`): what they add up counts once, also under
-/// conditions and in tiles, whatever their numbers are; what is changed in place is not changed twice.
+/// Sums over lanes for several places in one loop, with what they need beside: an array written for a later loop too.
+#[test]
+fn sums_of_several_places_agree_with_the_interpreter() {
+    let mixture = "def logsumexp(x: [n]f64) -> f64 = let m = max i. x[i]; m + log(sum i. exp(x[i] - m))
+                   def f(mu: [k, d]f64, s: [k, d]f64, x: [n, d]f64) -> f64 =
+                     sum i. logsumexp(for c. (sum a. s[c, a]) - 0.5 * (sum a. (exp(s[c, a]) * (x[i, a] - mu[c, a]))^2))";
+    let written = "def f(mu: [k, d]f64, s: [k, d]f64, x: [n, d]f64) -> f64 =
+                     sum i, c.
+                       let u = for a. tanh(x[i, a] * mu[c, a]) * s[c, a];
+                       let v = sum a. u[a]^2;
+                       v * (sum a. sin(u[a] * v))";
+    for (text, several) in [(mixture, true), (written, false)] {
+        let mut program = program(text);
+        let id = program.find("f").unwrap();
+        let wrt = ["mu".to_string(), "s".to_string()];
+        let gradient = derive(&mut program, id, DerivativeKind::ValueAndGrad, Some(&wrt)).unwrap();
+        let prepared = prepare(&program, gradient, None);
+        let compiled = runtime::compile(&prepared, gradient, Options::default()).unwrap();
+        assert!(!several || compiled.c_source.contains("iv_add_sums_8d(p1[0]"), "{text}\n{}", compiled.c_source);
+        for (n, d) in [(70, 31), (32, 40), (33, 8), (40, 1), (5, 6)] {
+            let args = sample::arguments(&prepared, gradient, &[3, d, n], 1);
+            let mut result = None;
+            compiled.call_into(&args, &mut result, 1).unwrap();
+            let expected = interpret::call(&prepared, gradient, &args).unwrap().0;
+            check_close(&result.unwrap(), &expected, CLOSE).unwrap_or_else(|e| panic!("{text}\nn = {n}, d = {d}: {e}"));
+        }
+    }
+}
+
 /// Terms of sums that are zero times something are left out where a parameter is said to be mostly zeros: they are zeros, but
 /// where they are not.
 #[test]
@@ -565,6 +592,8 @@ fn what_fails_in_filled_lanes_is_the_first() {
     assert!(compiled.c_source.contains(&format!("iv_fail(context, {}", emit::c::FAILS_IN_LANES)), "{}", compiled.c_source);
 }
 
+/// The last block of lanes begins among iterations that are done (`emit/c/lanes.rs`): what they add up counts once, also under
+/// conditions and in tiles, whatever their numbers are; what is changed in place is not changed twice.
 #[test]
 fn iterations_that_run_again_count_once() {
     let mixture = "let m = max c. q[c]; m + log(sum c. exp(q[c] - m))";

@@ -1,6 +1,7 @@
 //! Loops of a body in lanes that run several steps at once, so that what all of these read is read once.
 //!
-//! * Sums: `for a { place(a) += sum over lanes of f(a) }`: the sums of four steps are made together.
+//! * Sums: `for a { place(a) += sum over lanes of f(a) }`: the sums of four steps are made together. There may be several such
+//!   places, and what they need.
 //! * Rows: `for a { total = 0; for b { total += f(a, b) }; … }` has four steps of `a` in each of `b`, as far as all four have
 //!   that step; the totals of all stay in registers.
 //! * Outer products: `for a { for b { place(a, b) += sum over lanes of f(a) * g(b) } }`, where the places of successive `a`, or

@@ -51,7 +51,7 @@ impl Finder<'_> {
         if self.lanes.varies(&l.lo) || self.lanes.varies(&l.hi) {
             return None;
         }
-        if self.is_contraction(l) {
+        if self.is_contraction(l) || self.adds_sums(l) {
             return Some(Tile::Sums(self.ends(l)));
         }
         self.outer(l).map(Tile::Outer).or_else(|| self.is_rows(l).then(|| Tile::Rows(self.ends(l))))
@@ -64,8 +64,29 @@ impl Finder<'_> {
     /// Whether each step of a loop adds a sum over all lanes to a place outside.
     fn is_contraction(&self, l: &Loop) -> bool {
         let [Stmt::Add(Target::Place(b, offset), _)] = l.body.as_slice() else { return false };
-        let outside = !self.lanes.own.contains(b) && !self.shared.contains(b) && self.kernel.buffer(*b).scalar.is_float();
-        outside && is_long(l, 4) && !self.lanes.varies(offset)
+        self.is_outside(*b, offset) && is_long(l, 4)
+    }
+
+    /// The same of several places, with what they need computed or written beside.
+    fn adds_sums(&self, l: &Loop) -> bool {
+        let mut added = vec![];
+        for s in unmarked(l) {
+            match s {
+                Stmt::Let(..) => {}
+                Stmt::Set(Target::Place(b, _), _) if self.lanes.own.contains(b) => {}
+                Stmt::Add(Target::Place(b, offset), _) if self.is_outside(*b, offset) => added.push(*b),
+                _ => return false,
+            }
+        }
+        // The sums are added some steps later.
+        let mut read = false;
+        l.body.iter().for_each(|s| s.for_each_expr(&mut |e| read |= e.any(&mut |e| matches!(e, Expr::Load(b, _) if added.contains(b)))));
+        !added.is_empty() && !read && is_long(l, 4) && l.order != Order::Sequential
+    }
+
+    fn is_outside(&self, b: Buffer, offset: &Expr) -> bool {
+        let outside = !self.lanes.own.contains(&b) && !self.shared.contains(&b) && self.kernel.buffer(b).scalar.is_float();
+        outside && !self.lanes.varies(offset)
     }
 
     fn is_rows(&self, l: &Loop) -> bool {

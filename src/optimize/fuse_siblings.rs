@@ -2,6 +2,9 @@
 //!
 //! `(for i. a(i), for j. b(j))`   is   `for i. (a(i), b(i))`, in tuples and in neighbouring `let`s, where the second does
 //! not need the first, and they read an array in common: loops that have nothing in common each have their own best order.
+//!
+//! `let (x, y) = for i. (a(i), b(i)); (x, for j. c(y[j]))`   is   `let (x, z) = for i. (a(i), c(b(i))); (x, z)`, where that is
+//! all that `y` is for.
 
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
@@ -15,6 +18,9 @@ pub fn fuse_siblings(cx: &mut Context, exp: Exp) -> Exp {
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     match exp {
         Exp::Let(first, value, body) => {
+            if let Some(k) = (0..first.len()).find(|k| is_absorbed(&first, *k, &value, &body)) {
+                return Ok(absorb(cx, first, k, *value, *body));
+            }
             let (a, rest) = match (*value, *body) {
                 (a @ Exp::For(..), Exp::Let(second, b, rest)) if matches!(*b, Exp::For(..)) && !b.mentions_any(&first) => {
                     (a, (second, *b, *rest))
@@ -37,6 +43,73 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
             Ok(all.expect("two parts"))
         }
         exp => Err(exp),
+    }
+}
+
+/// Whether one of several results of a loop is only read by another loop over the same domain, step by step.
+fn is_absorbed(vars: &[Var], k: usize, value: &Exp, rest: &Exp) -> bool {
+    let Exp::For(_, size, body) = value else { return false };
+    vars.len() > 1 && has_parts(body, vars.len()) && mentions(rest, vars[k]) == 1 && next_step(vars, k, size, rest).is_some()
+}
+
+/// The loop in what follows that reads a result step by step, if all else that it needs is known before.
+fn next_step<'e>(vars: &[Var], k: usize, size: &Size, rest: &'e Exp) -> Option<&'e Exp> {
+    let mut bound: Vec<Var> = vars.iter().copied().filter(|v| *v != vars[k]).collect();
+    step_in(rest, vars[k], size, &mut bound)
+}
+
+fn step_in<'e>(rest: &'e Exp, y: Var, size: &Size, bound: &mut Vec<Var>) -> Option<&'e Exp> {
+    match rest {
+        Exp::For(j, n, body) if n.axis() == size.axis() && reads_step(body, y, *j) => {
+            (!rest.mentions_any(bound) && !bound.iter().any(|v| n.mentions(*v))).then_some(rest)
+        }
+        Exp::Let(vars, value, body) => step_in(value, y, size, bound).or_else(|| {
+            bound.extend(vars);
+            step_in(body, y, size, bound)
+        }),
+        Exp::Tuple(parts) => parts.iter().find_map(|part| step_in(part, y, size, &mut bound.clone())),
+        _ => None,
+    }
+}
+
+fn reads_step(exp: &Exp, y: Var, j: Var) -> bool {
+    let mut found = matches!(exp, Exp::Index(array, keys, _) if **array == Exp::Var(y) && keys[0] == Exp::Var(j));
+    exp.for_each_child(&mut |e| found = found || reads_step(e, y, j));
+    found
+}
+
+fn mentions(exp: &Exp, v: Var) -> usize {
+    let mut count = usize::from(*exp == Exp::Var(v));
+    exp.for_each_child(&mut |e| count += mentions(e, v));
+    count
+}
+
+fn absorb(cx: &mut Context, mut vars: Vec<Var>, k: usize, value: Exp, rest: Exp) -> Exp {
+    let Exp::For(i, size, body) = value else { unreachable!("a loop absorbs") };
+    let y = vars[k];
+    let next = next_step(&vars, k, &size, &rest).expect("it was found").clone();
+    let ty = type_of_exp(cx.vars, &next);
+    let z = cx.vars.fresh_like(y, ty);
+    let rest = replaced(rest, &|e| (*e == next).then_some(Exp::Var(z)));
+    let Exp::For(j, _, step) = next else { unreachable!("a loop is absorbed") };
+    let (mut bindings, results) = split(*body);
+    let mut results = parts(results, vars.len());
+    let element = cx.vars.fresh_like(y, type_of_exp(cx.vars, &results[k]));
+    let step = replaced(*step, &|e| match e {
+        Exp::Index(array, keys, _) if **array == Exp::Var(y) && keys.len() == 1 => Some(Exp::Var(element)),
+        Exp::Index(array, keys, site) if **array == Exp::Var(y) => Some(index(element, keys[1..].to_vec(), *site)),
+        _ => None,
+    });
+    let step = substitute(cx.vars, step, &Substitution::from_iter([(j, Exp::Var(i))]));
+    bindings.push((vec![element], std::mem::replace(&mut results[k], step)));
+    vars[k] = z;
+    let_(vars, for_(i, size, lets(bindings, Exp::Tuple(results))), rest)
+}
+
+fn replaced(exp: Exp, by: &impl Fn(&Exp) -> Option<Exp>) -> Exp {
+    match by(&exp) {
+        Some(other) => other,
+        None => exp.map_children(&mut |e| replaced(e, by)),
     }
 }
 

@@ -12,18 +12,21 @@
 //! Places are counted as they are met: `used` has those that are read, `place` the number of each of them from 1 on, and 0 for
 //! others. So nothing but `place` takes time for places that nobody reads, and what is read together lies together.
 //!
-//! It is done for elements that cost much more than to mark them, and that cannot fail.
+//! It is done for elements that cost much more than to count them, and that cannot fail. Where sizes tell how many reads there are,
+//! calls that have many for each place take all places as they are.
 
 use super::simplify::arrays::{has_singleton, total};
 use super::tabulate::weight;
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
-use crate::ir::traverse::{Substitution, copy, substitute};
+use crate::ir::traverse::{Substitution, copy, sizes_mention, substitute};
 use crate::ir::*;
 use rustc_hash::FxHashSet;
 
 /// What an element costs at least, additions and multiplications counting one.
 const WORTH: u64 = 128;
+/// How many reads there are for a place where most places are taken to be read.
+const MANY: i64 = 4;
 /// The most that is computed again to know a key.
 const LIGHT: u64 = 16;
 
@@ -53,36 +56,25 @@ fn reads(cx: &mut Context, vars: &[Var], p: Var, size: &Size, body: &Exp, rest: 
     total(cx, &whole).then_some(uses.reads)
 }
 
-/// Whether the size of something inside depends on a variable.
-pub(super) fn sizes_mention(vars: &Vars, exp: &Exp, p: Var) -> bool {
-    let mut found = false;
-    exp.for_each_size(&mut |s| found |= s.mentions(p));
-    let of_type = |v: &Var| match vars.ty(*v) {
-        Type::Array(shape, _) => shape.iter().any(|s| s.mentions(p)),
-        Type::Scalar(_) | Type::Tuple(_) => false,
-    };
-    found |= match exp {
-        Exp::Let(bound, _, _) => bound.iter().any(of_type),
-        Exp::Loop(l) => l.state.iter().any(of_type),
-        Exp::History(h) => h.state.iter().any(of_type),
-        Exp::Var(_)
-        | Exp::Lit(_)
-        | Exp::Op(..)
-        | Exp::Partial(..)
-        | Exp::Index(..)
-        | Exp::Singleton(..)
-        | Exp::For(..)
-        | Exp::Sum(..)
-        | Exp::Reduce(..)
-        | Exp::Update(..)
-        | Exp::Guard(..)
-        | Exp::If(..)
-        | Exp::Tuple(_)
-        | Exp::Array(_)
-        | Exp::Call(..) => false,
-    };
-    exp.for_each_child(&mut |e| found = found || sizes_mention(vars, e, p));
-    found
+/// How many reads there are, if sizes tell that are known before.
+fn count(reads: &[Read]) -> Option<Size> {
+    let each = reads.iter().map(|read| {
+        let is_inside = |v: Var| {
+            read.around.iter().any(|around| match around {
+                Around::Where(_) => false,
+                Around::Let(vars, _) => vars.contains(&v),
+                Around::Loop(range) => range.index == v,
+            })
+        };
+        read.around.iter().try_fold(Size::constant(1), |count, around| {
+            let Around::Loop(range) = around else { return Some(count) };
+            let length = exp_size(&range.hi)?.sub(&exp_size(&range.lo)?);
+            let mut vars = vec![];
+            length.variables(&mut vars);
+            (!vars.into_iter().any(is_inside)).then(|| count.mul(&length))
+        })
+    });
+    each.reduce(|a, b| Some(a?.add(&b?))).flatten()
 }
 
 enum Binder {
@@ -295,17 +287,23 @@ fn meet(cx: &mut Context, size: &Size, read: &Read) -> (Met, Exp) {
 }
 
 fn compute_used(cx: &mut Context, vars: Vec<Var>, p: Var, size: Size, body: Exp, rest: Exp, reads: Vec<Read>) -> Exp {
-    let mut out = vec![];
     let (i, j) = (cx.vars.fresh("i", Type::I64), cx.vars.fresh("i", Type::I64));
+    let mut met = vec![];
     let mut value = Exp::Tuple(vec![i64(0), for_(i, size.clone(), i64(0)), for_(j, size.clone(), i64(0))]);
     for read in &reads {
         let (before, with) = meet(cx, &size, read);
-        out.push((before.vars(), value));
+        met.push((before.vars(), value));
         value = with;
+    }
+    value = lets(met, value);
+    if let Some(count) = count(&reads) {
+        let (i, j) = (cx.vars.fresh("i", Type::I64), cx.vars.fresh("i", Type::I64));
+        let all = vec![size_exp(&size), for_(i, size.clone(), add(Exp::Var(i), i64(1))), for_(j, size.clone(), Exp::Var(j))];
+        value = if_(op2(Op::Le, size_exp(&count), size_exp(&size.scale(MANY))), value, Exp::Tuple(all));
     }
     let all = Met::fresh(cx.vars, &size);
     let Met { count: m, place, used } = all;
-    out.push((all.vars(), value));
+    let mut out = vec![(all.vars(), value)];
     let few = Size::var(m);
     let q = cx.vars.fresh_like(p, Type::I64);
     let body = Certain { cx, p, size: &size, binders: vec![] }.keep(body);

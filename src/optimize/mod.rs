@@ -13,6 +13,7 @@ pub mod merge_sums;
 pub mod normalize;
 pub mod preaccumulate;
 pub mod products;
+pub mod read_around;
 pub mod share;
 pub mod simplify;
 pub mod skip_zeros;

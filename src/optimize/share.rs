@@ -4,10 +4,9 @@
 //! there; a costly expression that occurs twice on the strict path of one body is bound at its head.
 
 use super::Context;
-use super::gather::sizes_mention;
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
-use crate::ir::traverse::{Substitution, substitute};
+use crate::ir::traverse::{Substitution, sizes_mention, substitute};
 use crate::ir::*;
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;

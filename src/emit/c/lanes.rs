@@ -359,7 +359,7 @@ impl Emitter<'_> {
 
     /// A loop whose steps each add the sum over the lanes to a place: four steps at once, whose sums are made together.
     fn lane_sums(&mut self, block: &Block, l: &Loop, ends: Ends) {
-        let [Stmt::Add(Target::Place(b, offset), e)] = l.body.as_slice() else { panic!("emit: one addition in a loop") };
+        let [Stmt::Add(Target::Place(b, offset), e)] = l.body.as_slice() else { return self.lane_sums_beside(block, l, ends) };
         let (index, name) = (self.names.local(l.index).to_string(), self.names.buffer(*b).to_string());
         let suffix = self.suffix_of(block.lanes, *b);
         let (sum, offset, ty) = (self.summed(block, e, &suffix), self.e(offset), type_name(self.names.kernel.buffer(*b).scalar));
@@ -386,6 +386,55 @@ impl Emitter<'_> {
                 let add = format!("{name}[{offset}] += iv_sum_{suffix}({sum});");
                 line!(self, "for (int64_t {index} = {index}_at; {index} < {index}_end; {index}++) {add}");
             }
+        }
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    /// Sums of several places, and what they need: four steps one after the other, whose sums are then made together.
+    fn lane_sums_beside(&mut self, block: &Block, l: &Loop, ends: Ends) {
+        let index = self.names.local(l.index).to_string();
+        let (lo, hi) = (self.e(&l.lo), self.e(&l.hi));
+        let is_place = |s: &&Stmt| matches!(s, Stmt::Add(Target::Place(..), _));
+        let added: Vec<(Buffer, &Expr, &Expr)> = l
+            .body
+            .iter()
+            .filter_map(|s| match s {
+                Stmt::Add(Target::Place(b, offset), e) => Some((*b, offset, e)),
+                _ => None,
+            })
+            .collect();
+        self.line("{");
+        self.depth += 1;
+        line!(self, "int64_t {index}_at = {lo};");
+        line!(self, "const int64_t {index}_end = {hi};");
+        line!(self, "for (; {index}_at + 4 <= {index}_end; {index}_at += 4) {{");
+        self.depth += 1;
+        for (k, (b, _, _)) in added.iter().enumerate() {
+            line!(self, "{} *p{k}[4];", type_name(self.names.kernel.buffer(*b).scalar));
+            line!(self, "iv_v{} s{k}[4];", self.suffix_of(block.lanes, *b));
+        }
+        line!(self, "IV_EACH for (int64_t step = 0; step < 4; step++) {{");
+        self.depth += 1;
+        line!(self, "const int64_t {index} = {index}_at + step;");
+        l.body.iter().filter(|s| !is_place(s)).for_each(|s| self.lane_stmt(block, s));
+        for (k, (b, offset, e)) in added.iter().enumerate() {
+            let (name, suffix) = (self.names.buffer(*b).to_string(), self.suffix_of(block.lanes, *b));
+            line!(self, "p{k}[step] = {name} + {};", self.e(offset));
+            line!(self, "s{k}[step] = {};", self.summed(block, e, &suffix));
+        }
+        self.depth -= 1;
+        self.line("}");
+        for (k, (b, _, _)) in added.iter().enumerate() {
+            let four = |name: &str| (0..4).map(|step| format!("{name}{k}[{step}]")).collect::<Vec<_>>().join(", ");
+            line!(self, "iv_add_sums_{}({}, {});", self.suffix_of(block.lanes, *b), four("p"), four("s"));
+        }
+        self.depth -= 1;
+        self.line("}");
+        if ends == Ends::Any {
+            line!(self, "for (int64_t {index} = {index}_at; {index} < {index}_end; {index}++) {{");
+            self.lane_block(block, &l.body);
+            self.line("}");
         }
         self.depth -= 1;
         self.line("}");
