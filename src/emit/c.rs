@@ -100,6 +100,9 @@ impl Emitter<'_> {
             if self.style.strict {
                 self.line("#define IV_STRICT 1");
             }
+            if !has_lanes(&kernel.body) {
+                self.line("#define IV_NO_LANES 1");
+            }
             self.line("#include \"iverson.h\"");
             if self.style.profile {
                 self.line("#include \"iverson_profile.h\"");
@@ -536,6 +539,13 @@ fn letter(scalar: Scalar) -> char {
         Scalar::I32 => 'i',
         Scalar::Bool => 'm',
     }
+}
+
+fn has_lanes(block: &[Stmt]) -> bool {
+    block.iter().any(|s| {
+        let own = matches!(s, Stmt::Loop(l) if matches!(l.schedule.within(), Schedule::Lanes(_)));
+        own || s.blocks().into_iter().any(|b| has_lanes(b))
+    })
 }
 
 fn filled_lanes(block: &[Stmt], found: &mut Vec<(Expr, usize)>) {

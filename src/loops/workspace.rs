@@ -68,6 +68,14 @@ impl Entry {
         i64::try_from(trip).ok()
     }
 
+    /// Whether a product is known to be done by the matrix kernel: `iv_is_large`.
+    pub fn is_large(&self, g: &Gemm) -> bool {
+        let sides: Option<Vec<i128>> = [&g.rows, &g.columns, &g.depth].into_iter().map(|side| self.evaluate(side)).collect();
+        sides.is_some_and(|sides| {
+            sides.iter().all(|n| *n >= LEAST_SIDE as i128) && sides.iter().map(|n| *n as f64).product::<f64>() >= LEAST_PRODUCT
+        })
+    }
+
     /// Whether a loop that could run over threads is known to have too little to do for that: `iv_chunks` is 1.
     pub fn is_one_chunk(&self, chunks: &Chunks) -> bool {
         let number = |e: &Expr| self.evaluate(e).map(|n| n as f64);
@@ -97,6 +105,10 @@ const GRAIN: f64 = 65536.0;
 const MOST_OWN: f64 = 2097152.0;
 /// What it costs to zero an element of its own, and to add it up at the end.
 const OWN: f64 = 32.0;
+
+/// What makes a product of matrices large in iverson.h.
+pub const LEAST_SIDE: i64 = 4;
+const LEAST_PRODUCT: f64 = 20000.0;
 
 /// The bytes of the arena; `None` where something is not known. Loops that run over threads have at most as many copies of
 /// their buffers as threads.
@@ -144,12 +156,14 @@ mod tests {
 
     /// What is decided here is decided again where the code runs.
     #[test]
-    fn chunks_are_as_the_support_code_has_them() {
+    fn limits_are_those_of_the_support_code() {
         let text = include_str!("../runtime/support/iverson.h");
         for rule in [
             format!("#define IV_GRAIN {GRAIN:?}\n"),
             format!("#define IV_MOST_OWN {MOST_OWN:?}\n"),
             format!("chunks > work / ({OWN:?} * (double)own)"),
+            format!("m >= {LEAST_SIDE} && n >= {LEAST_SIDE} && k >= {LEAST_SIDE} && "),
+            format!("(double)m * (double)n * (double)k >= {LEAST_PRODUCT:?};"),
         ] {
             assert!(text.contains(&rule), "{rule}");
         }

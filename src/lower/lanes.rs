@@ -49,11 +49,7 @@ fn visit(
     for k in 0..block.len() {
         let (before, rest) = block.split_at_mut(k);
         let stmt = &mut rest[0];
-        let within = match stmt {
-            Stmt::Loop(l) => around.within(&known.entry, l),
-            Stmt::Forever(_) => around.within_any(),
-            _ => around,
-        };
+        let within = around.inside(&known.entry, stmt);
         if let Stmt::Loop(l) = stmt {
             if within.is_little(&known.entry, &l.body) {
                 continue;

@@ -16,11 +16,7 @@ pub(super) fn schedule(kernel: &mut Kernel, options: Options) {
 }
 
 fn visit(kernel: &Kernel, entry: &Entry, stmt: &mut Stmt, options: Options, around: Around) {
-    let within = match stmt {
-        Stmt::Loop(l) => around.within(entry, l),
-        Stmt::Forever(_) => around.within_any(),
-        _ => around,
-    };
+    let within = around.inside(entry, stmt);
     if let Stmt::Loop(l) = stmt {
         if within.is_little(entry, &l.body) {
             return;

@@ -87,6 +87,17 @@ impl Around {
         Around { times: 1.0, trip: None, known: true, least }
     }
 
+    /// What is inside of a statement here.
+    pub fn inside(&self, entry: &Entry, s: &Stmt) -> Around {
+        match s {
+            Stmt::Loop(l) => self.within(entry, l),
+            Stmt::Forever(_) => self.within_any(),
+            // What would be done instead of the product.
+            Stmt::Gemm(g) if entry.is_large(g) => Around { times: 0.0, ..*self },
+            _ => *self,
+        }
+    }
+
     /// The body of a loop here.
     pub fn within(&self, entry: &Entry, l: &Loop) -> Around {
         let known = self.known && (self.trip.is_some() || entry.trip(l).is_some());

@@ -65,19 +65,18 @@ static inline int32_t iv_fail(iv_context *context, int32_t code, int64_t a, int6
    What is read or written on one side of a change stays there. */
 #define IV_MODE_CHANGES __asm__ volatile("" : : : "memory")
 #if defined(__SSE2__)
-#include <xmmintrin.h>
 typedef unsigned iv_float_mode;
 static inline iv_float_mode iv_flush(void)
 {
-    const iv_float_mode mode = _mm_getcsr();
-    _mm_setcsr(mode | 0x8040);
+    const iv_float_mode mode = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(mode | 0x8040);
     IV_MODE_CHANGES;
     return mode;
 }
 static inline void iv_restore(iv_float_mode mode)
 {
     IV_MODE_CHANGES;
-    _mm_setcsr((_mm_getcsr() & ~0x8040u) | (mode & 0x8040u));
+    __builtin_ia32_ldmxcsr((__builtin_ia32_stmxcsr() & ~0x8040u) | (mode & 0x8040u));
 }
 #elif defined(__aarch64__)
 typedef uint64_t iv_float_mode;
@@ -265,6 +264,9 @@ IV_ADD_PARTS(float, f)
 IV_ADD_PARTS(int64_t, l)
 IV_ADD_PARTS(int32_t, i)
 
+/* Code without lanes says so: they are long to read. */
+#ifndef IV_NO_LANES
 #include "iverson_lanes.h"
+#endif
 
 #endif
