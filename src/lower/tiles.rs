@@ -69,19 +69,23 @@ impl Finder<'_> {
 
     /// The same of several places, with what they need computed or written beside.
     fn adds_sums(&self, l: &Loop) -> bool {
-        let mut added = vec![];
+        let (mut added, mut written) = (vec![], vec![]);
         for s in unmarked(l) {
             match s {
                 Stmt::Let(..) => {}
-                Stmt::Set(Target::Place(b, _), _) if self.lanes.own.contains(b) => {}
+                Stmt::Set(Target::Place(b, _), _) if self.lanes.own.contains(b) => written.push(*b),
                 Stmt::Add(Target::Place(b, offset), _) if self.is_outside(*b, offset) => added.push(*b),
                 _ => return false,
             }
         }
-        // The sums are added some steps later.
-        let mut read = false;
-        l.body.iter().for_each(|s| s.for_each_expr(&mut |e| read |= e.any(&mut |e| matches!(e, Expr::Load(b, _) if added.contains(b)))));
-        !added.is_empty() && !read && is_long(l, 4) && l.order != Order::Sequential
+        let reads = |s: &Stmt, buffers: &[Buffer]| {
+            let mut found = false;
+            s.for_each_expr(&mut |e| found |= e.any(&mut |e| matches!(e, Expr::Load(b, _) if buffers.contains(b))));
+            found
+        };
+        // The sums are added some steps later, and made when all else of a step is done.
+        let apart = |s: &Stmt| !reads(s, &added) && !(matches!(s, Stmt::Add(..)) && reads(s, &written));
+        !added.is_empty() && l.body.iter().all(apart) && is_long(l, 4) && l.order != Order::Sequential
     }
 
     fn is_outside(&self, b: Buffer, offset: &Expr) -> bool {

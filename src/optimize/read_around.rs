@@ -11,17 +11,20 @@
 //! with zeros around `E`, so that no place is asked whether it has a neighbour. So is the adjoint of a stencil: places are written
 //! once, in any order, in vectors and by several threads, where the sum would add to the same memory again and again.
 //!
-//! It is done where the steps are as many as the places, but for a fixed number at the ends, and all keys are in range.
+//! It is done where the steps are as many as the places, but for a fixed number at the ends, all keys are in range, and nothing dear
+//! has to be computed twice for it.
 
 use super::share::canonical;
 use super::simplify::arrays::{has_singleton, linear};
+use super::simplify::lets::has_loop;
 use super::tabulate::weight;
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
 
-/// What goes to the place of the step itself is computed there if it costs no more than this, and else kept.
+/// What goes to the place of the step itself is computed there if it costs no more than this, and else kept. So much may
+/// be computed again.
 const LIGHT: u64 = 16;
 /// The most arrays that are kept.
 const MOST: usize = 3;
@@ -130,7 +133,10 @@ impl Shifts {
                 None => kept.push((form, part, vec![shift])),
             }
         }
-        if kept.is_empty() || kept.len() > MOST || self.all.iter().all(|shift| *shift == here) {
+        // What several of them need is computed for each: numbers in vectors may be, but not what has loops of its own.
+        let all: u64 = kept.iter().map(|(_, part, _)| part).chain(own.iter().filter(|_| own_here)).map(|part| weight(cx, part)).sum();
+        let is_dear = all > weight(cx, &self.body) * if has_loop(&self.body) { 1 } else { 2 } + LIGHT;
+        if kept.is_empty() || kept.len() > MOST || is_dear {
             return None;
         }
         let extreme = |most: fn(i64, i64) -> i64| -> Shift {
