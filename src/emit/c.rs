@@ -528,8 +528,6 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether the statement may end the call.
-/// Loops that fill their lanes in the calls that the code is for: how many iterations they have, and how many of them a block.
 /// What names in the support code end with, by the type they are for.
 fn letter(scalar: Scalar) -> char {
     match scalar {
@@ -548,6 +546,7 @@ fn has_lanes(block: &[Stmt]) -> bool {
     })
 }
 
+/// Loops that fill their lanes in the calls that the code is for: how many iterations they have, and how many of them a block.
 fn filled_lanes(block: &[Stmt], found: &mut Vec<(Expr, usize)>) {
     for s in block {
         if let Stmt::Loop(l) = s {

@@ -51,7 +51,8 @@ fn path(var: Var, body: &Exp) -> Option<Path> {
     }
 }
 
-fn uses(var: Var, exp: &Exp) -> usize {
+/// How often a variable is mentioned, sizes left aside.
+pub fn uses(var: Var, exp: &Exp) -> usize {
     let mut count = (*exp == Exp::Var(var)) as usize;
     exp.for_each_child(&mut |e| count += uses(var, e));
     count

@@ -468,32 +468,12 @@ fn map_sizes(exp: &mut Exp, f: &mut impl FnMut(&Size) -> Size) {
 
 /// Whether the size of something inside depends on a variable.
 pub fn sizes_mention(vars: &Vars, exp: &Exp, p: Var) -> bool {
-    let mut found = false;
-    exp.for_each_size(&mut |s| found |= s.mentions(p));
-    let of_type = |v: &Var| match vars.ty(*v) {
+    let of_type = |v: Var| match vars.ty(v) {
         Type::Array(shape, _) => shape.iter().any(|s| s.mentions(p)),
         Type::Scalar(_) | Type::Tuple(_) => false,
     };
-    found |= match exp {
-        Exp::Let(bound, _, _) => bound.iter().any(of_type),
-        Exp::Loop(l) => l.state.iter().any(of_type),
-        Exp::History(h) => h.state.iter().any(of_type),
-        Exp::Var(_)
-        | Exp::Lit(_)
-        | Exp::Op(..)
-        | Exp::Partial(..)
-        | Exp::Index(..)
-        | Exp::Singleton(..)
-        | Exp::For(..)
-        | Exp::Sum(..)
-        | Exp::Reduce(..)
-        | Exp::Update(..)
-        | Exp::Guard(..)
-        | Exp::If(..)
-        | Exp::Tuple(_)
-        | Exp::Array(_)
-        | Exp::Call(..) => false,
-    };
+    let mut found = exp.binds().into_iter().any(of_type);
+    exp.for_each_size(&mut |s| found |= s.mentions(p));
     exp.for_each_child(&mut |e| found = found || sizes_mention(vars, e, p));
     found
 }

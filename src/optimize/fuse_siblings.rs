@@ -8,6 +8,7 @@
 
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
+use crate::ir::destination::uses;
 use crate::ir::traverse::{Substitution, substitute};
 use crate::ir::*;
 
@@ -49,7 +50,7 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
 /// Whether one of several results of a loop is only read by another loop over the same domain, step by step.
 fn is_absorbed(vars: &[Var], k: usize, value: &Exp, rest: &Exp) -> bool {
     let Exp::For(_, size, body) = value else { return false };
-    vars.len() > 1 && has_parts(body, vars.len()) && mentions(rest, vars[k]) == 1 && next_step(vars, k, size, rest).is_some()
+    vars.len() > 1 && has_parts(body, vars.len()) && uses(vars[k], rest) == 1 && next_step(vars, k, size, rest).is_some()
 }
 
 /// The loop in what follows that reads a result step by step, if all else that it needs is known before.
@@ -60,9 +61,7 @@ fn next_step<'e>(vars: &[Var], k: usize, size: &Size, rest: &'e Exp) -> Option<&
 
 fn step_in<'e>(rest: &'e Exp, y: Var, size: &Size, bound: &mut Vec<Var>) -> Option<&'e Exp> {
     match rest {
-        Exp::For(j, n, body) if n.axis() == size.axis() && reads_step(body, y, *j) => {
-            (!rest.mentions_any(bound) && !bound.iter().any(|v| n.mentions(*v))).then_some(rest)
-        }
+        Exp::For(j, n, body) if n.axis() == size.axis() && reads_step(body, y, *j) => (!rest.mentions_any(bound)).then_some(rest),
         Exp::Let(vars, value, body) => step_in(value, y, size, bound).or_else(|| {
             bound.extend(vars);
             step_in(body, y, size, bound)
@@ -76,12 +75,6 @@ fn reads_step(exp: &Exp, y: Var, j: Var) -> bool {
     let mut found = matches!(exp, Exp::Index(array, keys, _) if **array == Exp::Var(y) && keys[0] == Exp::Var(j));
     exp.for_each_child(&mut |e| found = found || reads_step(e, y, j));
     found
-}
-
-fn mentions(exp: &Exp, v: Var) -> usize {
-    let mut count = usize::from(*exp == Exp::Var(v));
-    exp.for_each_child(&mut |e| count += mentions(e, v));
-    count
 }
 
 fn absorb(cx: &mut Context, mut vars: Vec<Var>, k: usize, value: Exp, rest: Exp) -> Exp {
