@@ -553,14 +553,14 @@ fn the_sizes_of_a_call_choose_the_way() {
 /// Code for large products of matrices has little for others, which get other code where they are long.
 #[test]
 fn products_of_other_sizes_are_right() {
-    let program = program("def f(A: [n, k]f64, B: [k, m]f64) -> [n, m]f64 = for i, j. sum l. A[i, l] * B[l, j]");
+    let program = program("def f(A: [n, k]f64, B: [k, m]f64) -> [n, m]f64 = for i, j. -3.0 * sum l. A[i, l] * B[l, j]");
     let id = program.find("f").unwrap();
     let prepared = prepare(&program, id, None);
     let general = runtime::compile(&prepared, id, Options::default()).unwrap().c_source;
     let args = sample::arguments(&prepared, id, &[40, 50, 60], 3);
     let compiled = runtime::compile_for(&prepared, id, Options::default(), &runtime::call(&prepared, id, &args)).unwrap();
-    assert!(general.contains("#pragma omp simd") && !compiled.c_source.contains("#pragma omp simd"), "{}", compiled.c_source);
-    for sizes in [[40, 50, 60], [41, 64, 3], [1, 900, 70], [5, 5, 5], [0, 4, 4], [33, 0, 9]] {
+    assert!(general.contains("for (") && !compiled.c_source.contains("for ("), "{}", compiled.c_source);
+    for sizes in [[40, 50, 60], [41, 64, 3], [1, 900, 70], [5, 5, 5], [26, 27, 28], [27, 27, 28], [0, 4, 4], [33, 0, 9]] {
         let args = sample::arguments(&prepared, id, &sizes, 3);
         let expected = interpret::call(&prepared, id, &args).unwrap().0;
         check_close(&compiled.call(&args, 2).unwrap(), &expected, CLOSE).unwrap_or_else(|e| panic!("{sizes:?}: {e}"));

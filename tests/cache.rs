@@ -1,7 +1,7 @@
 //! Compiled code on disk: found again, made again where it is broken, shared by processes, and what happens without a
 //! compiler or a place to write.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const PROGRAM: &str = "def f(x: [n]f64) -> f64 = sum i. x[i] * x[i]\n";
@@ -117,26 +117,37 @@ fn a_folder_that_cannot_be_written_does_not_matter() {
     assert!(Path::new(&place.cache()).is_file());
 }
 
+/// A compiler that does something before, compiles `$more` too, and notes with which flags.
+fn odd_compiler(place: &Place, before: &str) -> (PathBuf, PathBuf) {
+    let (script, said) = (place.folder.path().join("odd-cc"), place.folder.path().join("said"));
+    std::fs::write(&script, format!("#!/bin/sh\n{before}\necho \"$@\" > {}\nexec cc \"$@\" $more\n", said.display())).unwrap();
+    std::process::Command::new("chmod").args(["+x", script.to_str().unwrap()]).status().unwrap();
+    (script, said)
+}
+
 #[test]
 fn a_compiler_that_does_not_know_a_flag_will_do() {
     // Passes that only gcc has are left out before OpenMP is.
     for (unknown, openmp) in [("-fopenmp", false), ("-fno-tree-vrp", true)] {
         let place = Place::new();
-        let script = place.folder.path().join("plain-cc");
-        let said = place.folder.path().join("said");
-        std::fs::write(
-            &script,
-            format!(
-                "#!/bin/sh\nfor a in \"$@\"; do case $a in {unknown}*) echo 'what is {unknown}' >&2; exit 1; esac; done\n\
-                 echo \"$@\" > {}\nexec cc \"$@\"\n",
-                said.display()
-            ),
-        )
-        .unwrap();
-        std::process::Command::new("chmod").args(["+x", script.to_str().unwrap()]).status().unwrap();
+        let refuse = format!("for a in \"$@\"; do case $a in {unknown}*) echo 'what is {unknown}' >&2; exit 1; esac; done");
+        let (script, said) = odd_compiler(&place, &refuse);
         let output = place.value().env("CC", &script).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "14.0", "{}", text(&output));
         let flags = std::fs::read_to_string(said).unwrap();
         assert_eq!(flags.split_whitespace().any(|flag| flag.starts_with("-fopenmp")), openmp, "{flags}");
     }
+}
+
+/// A compiler whose code needs more than this process has: it is asked again to link with all that it knows.
+#[test]
+fn a_compiler_with_libraries_of_its_own_will_do() {
+    let place = Place::new();
+    let lost = place.folder.path().join("lost.c");
+    std::fs::write(&lost, "void iv_nowhere(void); void iv_lost(void) { iv_nowhere(); }").unwrap();
+    let (script, said) = odd_compiler(&place, &format!("case \"$*\" in *-nostdlib*) more={}; esac", lost.display()));
+    let output = place.value().env("CC", &script).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "14.0", "{}", text(&output));
+    let flags = std::fs::read_to_string(said).unwrap();
+    assert!(!flags.contains("-nostdlib") && flags.contains("-fopenmp"), "{flags}");
 }

@@ -1,6 +1,6 @@
 //! Loops -> C99 with OpenMP: one translation unit with one entry and the query of its workspace.
 
-use super::c_family::{Names, UNARY, identifier, type_name};
+use super::c_family::{AND, Names, UNARY, identifier, type_name};
 use crate::fault::Fault;
 use crate::loops::*;
 use crate::scalar::Op;
@@ -139,16 +139,18 @@ impl Emitter<'_> {
         self.line("");
         let mut filled = vec![];
         filled_lanes(&kernel.body, &mut filled);
-        let other = format!("status = iv_fail(context, {OTHER_SIZES}, 0, 0, -1); goto iv_done;");
-        for condition in &kernel.assumed {
-            line!(self, "if (IV_UNLIKELY(!({}))) {{ {other} }}", self.e(condition));
+        let mut assumed: Vec<String> = kernel.assumed.iter().map(|condition| self.names.at_level(condition, AND)).collect();
+        assumed.extend(filled.iter().map(|(count, width)| format!("{} >= {width}", self.e(count))));
+        if relies_on_products(&kernel.body) {
+            assumed.push("context->gemm && context->gemm32".to_string());
         }
-        for (count, width) in &filled {
-            line!(self, "if (IV_UNLIKELY({} < {width})) {{ {other} }}", self.e(count));
+        if !assumed.is_empty() {
+            let assumed = assumed.join(" && ");
+            line!(self, "if (IV_UNLIKELY(!({assumed}))) {{ status = iv_fail(context, {OTHER_SIZES}, 0, 0, -1); goto iv_done; }}");
         }
         kernel.body.iter().for_each(|s| self.stmt(s));
         self.line("");
-        if kernel.reserves > 0 || !filled.is_empty() || !kernel.assumed.is_empty() || kernel.body.iter().any(Stmt::can_fail) {
+        if kernel.reserves > 0 || !assumed.is_empty() || kernel.body.iter().any(Stmt::can_fail) {
             self.depth = 0;
             self.line("iv_done:");
             self.depth = 1;
@@ -516,11 +518,16 @@ impl Emitter<'_> {
         let matrix = |m: &Matrix| format!("{}, {}, {}", self.address(m.buffer, &m.offset), self.e(&m.row_stride), self.e(&m.column_stride));
         let (dest, left, right) = (matrix(&g.dest), matrix(&g.left), matrix(&g.right));
         let product = if self.names.kernel.buffer(g.dest.buffer).scalar == Scalar::F32 { "gemm32" } else { "gemm" };
-        line!(self, "if (context->{product} && iv_is_large({m}, {n}, {k})) {{");
-        self.depth += 1;
         // Threads that are not ours would not flush.
         let call = if self.style.flush { format!("iv_{product}_flushed(context, ") } else { format!("context->{product}(") };
-        line!(self, "{call}{m}, {n}, {k}, {dest}, {left}, {right}, {}, {}, context->threads);", self.e(&g.scale), g.accumulate as i32);
+        let call =
+            format!("{call}{m}, {n}, {k}, {dest}, {left}, {right}, {}, {}, context->threads);", self.e(&g.scale), g.accumulate as i32);
+        if g.otherwise.is_empty() {
+            return self.line(&call);
+        }
+        line!(self, "if (context->{product} && iv_is_large({m}, {n}, {k})) {{");
+        self.depth += 1;
+        self.line(&call);
         self.depth -= 1;
         self.line("} else {");
         self.block(&g.otherwise);
@@ -537,6 +544,14 @@ fn letter(scalar: Scalar) -> char {
         Scalar::I32 => 'i',
         Scalar::Bool => 'm',
     }
+}
+
+/// Whether there is nothing that could be done instead of a matrix product.
+fn relies_on_products(block: &[Stmt]) -> bool {
+    block.iter().any(|s| {
+        let own = matches!(s, Stmt::Gemm(g) if g.otherwise.is_empty());
+        own || s.blocks().into_iter().any(|b| relies_on_products(b))
+    })
 }
 
 fn has_lanes(block: &[Stmt]) -> bool {

@@ -112,7 +112,7 @@ impl<'a> Names<'a> {
 
 const SELECT: u8 = 1;
 const OR: u8 = 2;
-const AND: u8 = 3;
+pub const AND: u8 = 3;
 const COMPARISON: u8 = 4;
 const SUM: u8 = 5;
 const PRODUCT: u8 = 6;

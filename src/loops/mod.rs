@@ -279,7 +279,7 @@ pub struct Counts {
 }
 
 /// `dest[i, j] += scale * sum k. a[i, k] * b[k, j]` where the strides of each operand are free and the product is
-/// large; the statements otherwise.
+/// large; the statements otherwise, of which there are none in code for calls where it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gemm {
     pub rows: Expr,

@@ -112,14 +112,15 @@ fn stmt(kernel: &Kernel, s: &Stmt, depth: usize, out: &mut String) {
             let sign = if g.accumulate { "+=" } else { "=" };
             let _ = writeln!(
                 out,
-                "{pad}gemm {} {sign} {} * {} * {} ({} x {} x {}), otherwise",
+                "{pad}gemm {} {sign} {} * {} * {} ({} x {} x {}){}",
                 matrix(&g.dest),
                 e(&g.scale),
                 matrix(&g.left),
                 matrix(&g.right),
                 e(&g.rows),
                 e(&g.depth),
-                e(&g.columns)
+                e(&g.columns),
+                if g.otherwise.is_empty() { "" } else { ", otherwise" }
             );
             block(kernel, &g.otherwise, depth + 1, out);
             Ok(())

@@ -72,7 +72,7 @@ impl Entry {
     pub fn is_large(&self, g: &Gemm) -> bool {
         let sides: Option<Vec<i128>> = [&g.rows, &g.columns, &g.depth].into_iter().map(|side| self.evaluate(side)).collect();
         sides.is_some_and(|sides| {
-            sides.iter().all(|n| *n >= LEAST_SIDE as i128) && sides.iter().map(|n| *n as f64).product::<f64>() >= LEAST_PRODUCT
+            sides.iter().all(|n| *n >= LEAST_SIDE as i128) && sides.iter().map(|n| *n as f64).product::<f64>() >= LEAST_PRODUCT as f64
         })
     }
 
@@ -108,7 +108,7 @@ const OWN: f64 = 32.0;
 
 /// What makes a product of matrices large in iverson.h.
 pub const LEAST_SIDE: i64 = 4;
-const LEAST_PRODUCT: f64 = 20000.0;
+pub const LEAST_PRODUCT: i64 = 20000;
 
 /// The bytes of the arena; `None` where something is not known. Loops that run over threads have at most as many copies of
 /// their buffers as threads.
@@ -163,7 +163,7 @@ mod tests {
             format!("#define IV_MOST_OWN {MOST_OWN:?}\n"),
             format!("chunks > work / ({OWN:?} * (double)own)"),
             format!("m >= {LEAST_SIDE} && n >= {LEAST_SIDE} && k >= {LEAST_SIDE} && "),
-            format!("(double)m * (double)n * (double)k >= {LEAST_PRODUCT:?};"),
+            format!("(double)m * (double)n * (double)k >= {LEAST_PRODUCT}.0;"),
         ] {
             assert!(text.contains(&rule), "{rule}");
         }

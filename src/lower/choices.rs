@@ -1,32 +1,39 @@
 //! Choices that the sizes of a call make: of a Jacobian that is computed one way or the other as sizes are, code for calls of
-//! known sizes has the one way alone. What stands for a product that the matrix kernel does is there, but not made fast
-//! (`work.rs`). Calls that would go the other way are told so (`Kernel::assumed`).
+//! known sizes has the one way alone, and nothing instead of products that the matrix kernel does. Calls that would go the other
+//! way are told so (`Kernel::assumed`).
 
 use super::*;
-use crate::loops::workspace::LEAST_SIDE;
+use crate::loops::workspace::{LEAST_PRODUCT, LEAST_SIDE};
 
 pub(super) fn choices(kernel: &mut Kernel) {
     let entry = Entry::new(kernel, &kernel.call);
     let body = std::mem::take(&mut kernel.body);
     kernel.body = settled(body, &entry, &mut kernel.assumed);
-    let mut sides = vec![];
-    large_products(&kernel.body, &entry, &mut sides);
-    kernel.assumed.extend(sides);
+    let mut assumed = std::mem::take(&mut kernel.assumed);
+    large_products(&mut kernel.body, &entry, &mut assumed);
+    kernel.assumed = assumed;
 }
 
-/// That products which are large have no short sides: these may be long in the others.
-fn large_products(block: &[Stmt], entry: &Entry, assumed: &mut Vec<Expr>) {
+/// Leaves out what would be done instead of large products: `iv_is_large`.
+fn large_products(block: &mut [Stmt], entry: &Entry, assumed: &mut Vec<Expr>) {
     for s in block {
-        if let Stmt::Gemm(g) = s {
-            let sides = [&g.rows, &g.columns, &g.depth].into_iter().filter(|side| side.as_int().is_none());
-            let conditions = sides.map(|side| Expr::Op(Op::Ge, vec![side.clone(), Expr::int(LEAST_SIDE)]));
-            for condition in conditions.filter(|_| entry.is_large(g)) {
-                if !assumed.contains(&condition) {
-                    assumed.push(condition);
+        match s {
+            Stmt::Gemm(g) if entry.is_large(g) => {
+                g.otherwise.clear();
+                let mut sides = [&g.rows, &g.columns, &g.depth].map(Expr::clone);
+                // In one order, so that products of the same sides assume the same.
+                sides.sort_by_cached_key(|side| format!("{side:?}"));
+                let [a, b, c] = sides;
+                let all = a.clone().times(b.clone()).times(c.clone());
+                for (size, least) in [(a, LEAST_SIDE), (b, LEAST_SIDE), (c, LEAST_SIDE), (all, LEAST_PRODUCT)] {
+                    let condition = Expr::Op(Op::Ge, vec![size.clone(), Expr::int(least)]);
+                    if size.as_int().is_none() && !assumed.contains(&condition) {
+                        assumed.push(condition);
+                    }
                 }
             }
+            _ => s.blocks_mut().into_iter().for_each(|b| large_products(b, entry, assumed)),
         }
-        s.blocks().into_iter().for_each(|b| large_products(b, entry, assumed));
     }
 }
 

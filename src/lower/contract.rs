@@ -76,6 +76,13 @@ impl Lowering<'_> {
             return false;
         }
         let nest: Vec<Binder> = binders.iter().cloned().chain(sums).collect();
+        // The matrix kernel multiplies by what is the same for all elements.
+        if self.may_reorder() && is_scaled(body, inner, binders) {
+            let scaled = replaced(body.clone(), inner, innermost);
+            if self.nest_of(nest.clone(), &scaled, dest, true).is_some_and(|nest| self.matrix_product(&nest)) {
+                return true;
+            }
+        }
         let Some(nest) = self.nest_of(nest, innermost, dest, true) else { return false };
         if let Some((axes, terms)) = self.innermost(&nest).and_then(|best| self.written_out(&nest, best)) {
             let whole = replaced(body.clone(), inner, &terms);
@@ -117,8 +124,11 @@ impl Lowering<'_> {
     }
 
     fn contraction(&mut self, nest: &Nest) -> bool {
-        let free = !self.options.strict && !self.options.count;
-        (free && self.matrix_product(nest)) || self.reorder(nest)
+        (self.may_reorder() && self.matrix_product(nest)) || self.reorder(nest)
+    }
+    /// Whether terms may be added in another order, and factors multiplied.
+    fn may_reorder(&self) -> bool {
+        !self.options.strict && !self.options.count
     }
 
     /// The reads of a body that consists of total scalar operations and reads in range; `false` if there is anything else.
@@ -187,7 +197,7 @@ impl Lowering<'_> {
     fn written_out(&self, nest: &Nest, innermost: usize) -> Option<(Vec<Binder>, Exp)> {
         let (axes, sums): (Vec<Binder>, Vec<Binder>) = nest.binders.iter().cloned().partition(|b| b.axis.is_some());
         let in_order = axes.iter().enumerate().all(|(k, b)| b.axis == Some(k));
-        if self.options.strict || self.options.count || !in_order || axes.last()?.var != nest.binders[innermost].var {
+        if !self.may_reorder() || !in_order || axes.last()?.var != nest.binders[innermost].var {
             return None;
         }
         let mut terms = vec![nest.body.clone()];
@@ -434,6 +444,20 @@ fn inner_sum(e: &Exp) -> Option<&Exp> {
         | Exp::Tuple(_)
         | Exp::Array(_)
         | Exp::Call(..) => None,
+    }
+}
+
+/// Whether an expression is a sum times what is the same in all steps of loops.
+fn is_scaled(e: &Exp, sum: &Exp, loops: &[Binder]) -> bool {
+    let is_same = |e: &Exp| loops.iter().all(|b| !e.mentions(b.var));
+    match e {
+        Exp::Sum(..) => e == sum,
+        Exp::Op(Op::Mul, args, _) => match args.as_slice() {
+            [a, b] => (is_same(a) && is_scaled(b, sum, loops)) || (is_same(b) && is_scaled(a, sum, loops)),
+            _ => false,
+        },
+        Exp::Op(Op::Neg, args, _) => is_scaled(&args[0], sum, loops),
+        _ => false,
     }
 }
 

@@ -4,6 +4,8 @@ use super::*;
 
 /// The part of the time that iterations take which run side by side.
 const SIDE_BY_SIDE: f64 = 0.25;
+/// What a term of a product counts for that the matrix kernel does.
+const PRODUCT: f64 = 0.125;
 /// What a function call counts for, and how often a loop is taken to run of which that is not known.
 const CALL: i64 = 16;
 pub(super) const UNKNOWN: i64 = 16;
@@ -56,6 +58,10 @@ pub(super) fn block(entry: &Entry, block: &[Stmt], around: Option<i64>) -> f64 {
             Stmt::Zero(_, _, count) | Stmt::Copy(_, _, _, _, count) => {
                 total += entry.evaluate(count).map_or(UNKNOWN as f64, |count| count as f64);
             }
+            Stmt::Gemm(g) if g.otherwise.is_empty() => {
+                let sides = [&g.rows, &g.columns, &g.depth].map(|side| entry.evaluate(side).map_or(UNKNOWN as f64, |n| n as f64));
+                total += PRODUCT * sides.iter().product::<f64>();
+            }
             s => s.blocks().into_iter().for_each(|b| total += self::block(entry, b, around)),
         }
     }
@@ -92,8 +98,6 @@ impl Around {
         match s {
             Stmt::Loop(l) => self.within(entry, l),
             Stmt::Forever(_) => self.within_any(),
-            // What would be done instead of the product.
-            Stmt::Gemm(g) if entry.is_large(g) => Around { times: 0.0, ..*self },
             _ => *self,
         }
     }

@@ -58,8 +58,8 @@ impl Compiler {
         let library = source.with_extension("so");
         let mut flags = flags(options);
         let mut complaint = None;
-        // Other compilers have no such passes to leave out, and some have no OpenMP: they still make right code, only without
-        // vector directives and threads.
+        // Other compilers have no such passes to leave out and other libraries, and some have no OpenMP: they still make right
+        // code, only without vector directives and threads.
         for unknown in [&[][..], &LEFT_OUT, &OPENMP] {
             flags.retain(|flag| !unknown.contains(flag));
             match self.attempt(source, &library, &flags)? {
@@ -73,14 +73,29 @@ impl Compiler {
     fn attempt(&self, source: &Path, library: &Path, flags: &[&str]) -> Result<Result<(), String>, Error> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).args(flags).arg("-o").arg(library).arg(source).arg("-lm");
+        let is_bare = flags.contains(&BARE);
+        if is_bare {
+            command.arg("-lgcc");
+            command.args(flags.contains(&OPENMP[0]).then_some("-lgomp"));
+        }
         // What it makes on the way goes with the folder, however it ends.
         if let Some(folder) = library.parent() {
             command.env("TMPDIR", folder);
         }
         let output = unfinished::output(&mut command)
             .map_err(|e| Error::new(format!("cannot run the C compiler {}: {e}", self.program.display())))?;
-        Ok(if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) })
+        if !output.status.success() {
+            return Ok(Err(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        Ok(if is_bare { is_complete(library) } else { Ok(()) })
     }
+}
+
+/// Whether all that a library needs is in this process or in the libraries that it names.
+fn is_complete(library: &Path) -> Result<(), String> {
+    use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+    // SAFETY: emitted code has no initialisers.
+    unsafe { Library::open(Some(library), RTLD_NOW | RTLD_LOCAL) }.map(drop).map_err(|e| e.to_string())
 }
 
 /// Writes a text and what it includes to an empty folder, and gives its path.
@@ -98,8 +113,12 @@ const OPENMP: [&str; 3] = ["-fopenmp", "-fopenmp-simd", "-DIV_SIMD"];
 
 /// Passes of gcc that take a fifth of its time and change little (a long chain of operations takes 2 % longer without): emitted
 /// code has no conditions that decide later ones, its ranges are proven before, and processors find out by themselves what can
-/// be done at once.
-const LEFT_OUT: [&str; 4] = ["-fno-thread-jumps", "-fno-tree-dominator-opts", "-fno-tree-vrp", "-fno-schedule-insns2"];
+/// be done at once. The last is about linking.
+const LEFT_OUT: [&str; 5] = ["-fno-thread-jumps", "-fno-tree-dominator-opts", "-fno-tree-vrp", "-fno-schedule-insns2", BARE];
+
+/// Not to link with the C library, which is in this process: the linker would read all its names, which takes longer than
+/// compiling a line.
+const BARE: &str = "-nostdlib";
 
 /// Never `-ffast-math`: NaN and infinities mean something, and the host's rounding is its own.
 pub fn flags(options: Options) -> Vec<&'static str> {
@@ -112,7 +131,7 @@ pub fn flags(options: Options) -> Vec<&'static str> {
     let mut flags = vec!["-std=gnu99"];
     flags.extend(effort);
     flags.extend(LEFT_OUT);
-    flags.extend(["-march=native", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-shared", "-fPIC", "-w"]);
+    flags.extend(["-pipe", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-shared", "-fPIC", "-w"]);
     flags.push(if options.strict { "-ffp-contract=off" } else { "-ffp-contract=fast" });
     flags.extend(if options.threads { &OPENMP[..1] } else { &OPENMP[1..] });
     flags

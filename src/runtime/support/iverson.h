@@ -2,26 +2,15 @@
 #ifndef IVERSON_H
 #define IVERSON_H
 
-#include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* glibc has vector forms of these; saying so is enough for gcc to use them in `omp simd` loops, without the licence to
-   drop NaN and infinities that -ffast-math is. Sums in vector loops and these calls are all that differs from strict code. */
-#if !defined(IV_STRICT) && defined(__GLIBC__) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#if __GLIBC_PREREQ(2, 35)
-#define IV_SIMD_MATHS
-#define IV_SIMD __attribute__((simd("notinbranch"), const))
-#define IV_VECTOR(name) IV_SIMD double name(double); IV_SIMD float name##f(float);
-#define IV_VECTOR2(name) IV_SIMD double name(double, double); IV_SIMD float name##f(float, float);
-IV_VECTOR(exp) IV_VECTOR(exp2) IV_VECTOR(expm1) IV_VECTOR(log) IV_VECTOR(log2) IV_VECTOR(log10) IV_VECTOR(log1p)
-IV_VECTOR(sin) IV_VECTOR(cos) IV_VECTOR(tan) IV_VECTOR(asin) IV_VECTOR(acos) IV_VECTOR(atan)
-IV_VECTOR(sinh) IV_VECTOR(cosh) IV_VECTOR(tanh) IV_VECTOR(erf) IV_VECTOR(erfc) IV_VECTOR(cbrt)
-IV_VECTOR2(pow) IV_VECTOR2(atan2) IV_VECTOR2(hypot)
-#endif
-#endif
+/* What is used of the library is declared here: its headers are longer to read than most of what is emitted. */
+void *memcpy(void *restrict dest, const void *restrict source, size_t bytes);
+void *memset(void *dest, int byte, size_t bytes);
+void *malloc(size_t bytes);
+void free(void *block);
 
 #include "iverson_math.h"
 

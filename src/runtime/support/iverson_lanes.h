@@ -291,7 +291,7 @@ IV_NUMBERS_OF(float, 16, f)
 IV_NUMBERS_OF(int64_t, 16, l)
 IV_NUMBERS_OF(int32_t, 16, i)
 
-/* Scalar functions in lanes: glibc has vector forms of many (`IV_VECTOR` in iverson.h). */
+/* Scalar functions in lanes: glibc has vector forms of many (`IV_VECTOR` in iverson_math.h). */
 #if defined(IV_SIMD_MATHS) && defined(__AVX512F__)
 #define IV_FUNCTION_AS(own, name)                                                                                      \
     iv_v8d _ZGVeN8v_##name(iv_v8d);                                                                                    \

@@ -1,9 +1,36 @@
-/* Scalar functions that libm lacks, as src/scalar/numerics.rs has them in Rust. */
+/* Scalar functions: those of libm, and those that it lacks, as src/scalar/numerics.rs has them in Rust. */
 #ifndef IVERSON_MATH_H
 #define IVERSON_MATH_H
 
-#include <math.h>
 #include <stdint.h>
+
+/* glibc has vector forms of most; saying so is enough for gcc to use them in `omp simd` loops, without the licence to
+   drop NaN and infinities that -ffast-math is. Sums in vector loops and these calls are all that differs from strict code. */
+#if !defined(IV_STRICT) && defined(__GLIBC__) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if __GLIBC_PREREQ(2, 35)
+#define IV_SIMD_MATHS
+#endif
+#endif
+#if defined(IV_SIMD_MATHS)
+#define IV_VECTOR __attribute__((simd("notinbranch"), const))
+#else
+#define IV_VECTOR
+#endif
+/* Declared here, since math.h is longer to read than most of what is emitted. */
+#define IV_LIBM(kind, name) kind double name(double); kind float name##f(float);
+#define IV_LIBM2(kind, name) kind double name(double, double); kind float name##f(float, float);
+IV_LIBM(, sqrt) IV_LIBM(, fabs) IV_LIBM(, floor) IV_LIBM(, ceil) IV_LIBM(, round) IV_LIBM(, lgamma)
+IV_LIBM(IV_VECTOR, exp) IV_LIBM(IV_VECTOR, exp2) IV_LIBM(IV_VECTOR, expm1)
+IV_LIBM(IV_VECTOR, log) IV_LIBM(IV_VECTOR, log2) IV_LIBM(IV_VECTOR, log10) IV_LIBM(IV_VECTOR, log1p)
+IV_LIBM(IV_VECTOR, sin) IV_LIBM(IV_VECTOR, cos) IV_LIBM(IV_VECTOR, tan)
+IV_LIBM(IV_VECTOR, asin) IV_LIBM(IV_VECTOR, acos) IV_LIBM(IV_VECTOR, atan)
+IV_LIBM(IV_VECTOR, sinh) IV_LIBM(IV_VECTOR, cosh) IV_LIBM(IV_VECTOR, tanh)
+IV_LIBM(IV_VECTOR, erf) IV_LIBM(IV_VECTOR, erfc) IV_LIBM(IV_VECTOR, cbrt)
+IV_LIBM2(IV_VECTOR, pow) IV_LIBM2(IV_VECTOR, atan2) IV_LIBM2(IV_VECTOR, hypot)
+#ifndef NAN
+#define NAN __builtin_nanf("")
+#define INFINITY __builtin_inff()
+#endif
 
 /* Every function is there for each width of its type: iv_max for double and iv_maxf for float, iv_int_max for int64_t
    and iv_int32_max for int32_t. Branch-free where a loop over arrays should become vector code. */
@@ -72,7 +99,7 @@ static inline double iv_digamma(double x) {
     if (x == 0.0) return -1.0 / x;
     if (x < 0.0) {
         double fraction = x - floor(x);
-        if (fraction == 0.0 || isinf(x)) return NAN;
+        if (fraction == 0.0 || __builtin_isinf(x)) return NAN;
         /* psi(x) = psi(1 - x) - pi / tan(pi x), the tangent having period 1 in x */
         sum = -(pi / tan(pi * fraction));
         x = 1.0 - x;
@@ -100,7 +127,7 @@ static inline double iv_zeta(double s, double x) {
         43867.0 / 5109094217170944000.0,
         -174611.0 / 802857662698291200000.0,
     };
-    if (isinf(x)) return 0.0;
+    if (__builtin_isinf(x)) return 0.0;
     double sum = 0.0, a = x;
     for (; a < 10.0 + s; a += 1.0) {
         double term = pow(a, -s);
@@ -129,7 +156,7 @@ static inline double iv_polygamma(int64_t order, double x) {
         sum = iv_zeta(s, x);
     } else {
         double fraction = x - floor(x);
-        if (fraction == 0.0 || isinf(x)) return odd ? INFINITY : NAN;
+        if (fraction == 0.0 || __builtin_isinf(x)) return odd ? INFINITY : NAN;
         double below = iv_zeta(s, 1.0 - fraction) - iv_zeta(s, 1.0 - x);
         sum = odd ? iv_zeta(s, fraction) + below : iv_zeta(s, fraction) - below;
     }
