@@ -583,6 +583,56 @@ fn exponentials_of_numbers_far_out() {
     check_close(&compiled.call(&args, 1).unwrap(), &expected, close).unwrap();
 }
 
+/// Rows that data name are checked once for all that is read of them, and products of such rows are made along the result; what
+/// is out of range is said as the interpreter says it, whichever comes first.
+#[test]
+fn rows_that_data_name_are_checked_before_loops() {
+    for (shape, text, checks) in [
+        ("[n, 4, 9]", "for i, j in 0..4, c in 0..9. sum l in 0..4. A[p[i], j, l] * B[q[i], l, c]", 2),
+        ("[n, 4]", "for i, j in 0..4. let s = sum c in 0..9. B[j, 1, c] * B[p[i], j, c]; s * A[q[i], j, 0] + A[p[i], j, 1]", 2),
+        // What the condition says need not be checked.
+        ("[n, 4]", "for i, j in 0..4. if p[i] < 0 or p[i] >= 5 then 1.5 else sum l in 0..4. A[p[i], j, l] * A[q[i], l, j]", 1),
+        // A loop that may not run checks nothing then.
+        ("[n]", "for i. sum k in 0..i mod 3, l in 0..4. A[p[i], k, l] * A[q[i], l, k]", 2),
+        // Keys that change from step to step, and within one.
+        ("f64", "let (k, s) = loop (k, s) = (p, 0.0) for j in 0..3 do (k with [0] = k[0] + 1, s + A[k[0], 0, j]); s + f64(k[0])", 2),
+        (
+            "f64",
+            "let (k, s) = loop (k, s) = (p, 0.0) for i in 0..n do
+               let a = A[k[i], 0, 0];
+               let h = k with [i] = k[i] + 1;
+               (h, s + a * A[h[i], 0, 1]);
+             s + f64(k[0])",
+            3,
+        ),
+    ] {
+        let text = format!("def f(A: [5, 4, 4]f64, B: [5, 4, 9]f64, p: [n]i64, q: [n]i64) -> {shape}f64 = {text}").replace("f64f64", "f64");
+        let program = program(&text);
+        let id = program.find("f").unwrap();
+        let prepared = prepare(&program, id, None);
+        let mut args = sample::arguments(&prepared, id, &[11], 3);
+        for strict in [false, true] {
+            let compiled = runtime::compile(&prepared, id, Options { strict, ..Options::default() }).unwrap();
+            let found = compiled.c_source.matches("iv_fail(context, 1,").count();
+            assert_eq!(found, checks, "{text}\n{}", compiled.c_source);
+            let far =
+                [[None, None], [Some((4, 5)), None], [None, Some((4, -1))], [Some((7, 9)), Some((3, 5))], [Some((2, -3)), Some((2, 8))]];
+            for far in far.into_iter().chain([[Some((0, 2)), None], [Some((0, 3)), None], [Some((0, 4)), None]]) {
+                let [p, q] = far.map(|far| {
+                    let mut keys: Vec<i64> = (0..11).map(|k| k * 3 % 4).collect();
+                    far.inspect(|(at, key)| keys[*at] = *key);
+                    Value::Array(Array { shape: vec![11], data: Data::I64(keys) })
+                });
+                (args[2], args[3]) = (p, q);
+                match (interpret::call(&prepared, id, &args), compiled.call(&args, 2)) {
+                    (Ok((expected, _)), Ok(value)) => check_close(&value, &expected, CLOSE).unwrap_or_else(|e| panic!("{text}: {e}")),
+                    (expected, found) => assert_eq!(expected.map(|_| ()), found.map(|_| ()), "{text}: {far:?}"),
+                }
+            }
+        }
+    }
+}
+
 /// Code that is for calls that fill its lanes says what fails, and where, as all other code does.
 #[test]
 fn what_fails_in_filled_lanes_is_the_first() {

@@ -200,7 +200,7 @@ fn copies_that_must_be_are_reported() {
     );
     // Two arrays that change places, and a step that reads other elements than it writes.
     let exchange = "def f(x: [n]f64, y: [n]f64) -> ([n]f64, [n]f64) = loop (a, b) = (x, y) for i in 0..n do (b, a)";
-    assert_eq!(copied(exchange), 2 * VECTOR + 4 * N * VECTOR);
+    assert_eq!(copied(exchange), 2 * VECTOR + 3 * N * VECTOR);
     let shifted = "def f(x: [n]f64, k: i64) -> [n]f64 = loop x = x for t in 0..k do for i in 0..n. if i == 0 then 1 else x[i - 1]";
     assert_eq!(copied(shifted), VECTOR + 5 * VECTOR);
     assert!(report(shifted).contains("`next` to `out`: n_0 f64, in each step of `t`"), "{}", report(shifted));

@@ -70,10 +70,8 @@ impl Entry {
 
     /// Whether a product is known to be done by the matrix kernel: `iv_is_large`.
     pub fn is_large(&self, g: &Gemm) -> bool {
-        let sides: Option<Vec<i128>> = [&g.rows, &g.columns, &g.depth].into_iter().map(|side| self.evaluate(side)).collect();
-        sides.is_some_and(|sides| {
-            sides.iter().all(|n| *n >= LEAST_SIDE as i128) && sides.iter().map(|n| *n as f64).product::<f64>() >= LEAST_PRODUCT as f64
-        })
+        let side = |e: &Expr| self.evaluate(e).and_then(|n| i64::try_from(n).ok());
+        matches!((side(&g.rows), side(&g.columns), side(&g.depth)), (Some(m), Some(n), Some(k)) if is_large(m, n, k))
     }
 
     /// Whether a loop that could run over threads is known to have too little to do for that: `iv_chunks` is 1.
@@ -109,6 +107,9 @@ const OWN: f64 = 32.0;
 /// What makes a product of matrices large in iverson.h.
 pub const LEAST_SIDE: i64 = 4;
 pub const LEAST_PRODUCT: i64 = 20000;
+pub fn is_large(m: i64, n: i64, k: i64) -> bool {
+    m >= LEAST_SIDE && n >= LEAST_SIDE && k >= LEAST_SIDE && m as f64 * n as f64 * k as f64 >= LEAST_PRODUCT as f64
+}
 
 /// The bytes of the arena; `None` where something is not known. Loops that run over threads have at most as many copies of
 /// their buffers as threads.

@@ -7,7 +7,14 @@
 //! A key that is affine in the index is in range throughout where it is at both ends. Other keys are looked at in a loop
 //! of their own before, where the body calls functions and so has more to gain. A loop that will fail runs as it was
 //! written, so that it fails in the same way.
+//!
+//! What is the same in all steps of a loop that is sure to run is checked once before:
+//!
+//! ```text
+//! for i in 0..3 { for j in 0..3 { check k < n; s } }  =  check k < n; for i in 0..3 { for j in 0..3 { s } }
+//! ```
 
+use super::outward::{changes, defined};
 use super::*;
 
 pub(super) fn lift(kernel: &mut Kernel) {
@@ -28,6 +35,73 @@ fn block(kernel: &mut Kernel, stmts: Vec<Stmt>) -> Vec<Stmt> {
         }
     }
     out
+}
+
+/// Makes checks that are the same in all steps of loops that are sure to run before these.
+pub(super) fn before_loops(kernel: &mut Kernel) {
+    kernel.body = checked_before(std::mem::take(&mut kernel.body));
+}
+
+fn checked_before(block: Vec<Stmt>) -> Vec<Stmt> {
+    let mut out: Vec<Stmt> = vec![];
+    for mut stmt in block {
+        for inner in stmt.blocks_mut() {
+            *inner = checked_before(std::mem::take(inner));
+        }
+        if let Stmt::Loop(l) = &mut stmt {
+            if matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if lo < hi) {
+                out.extend(steady_checks(l));
+            }
+        }
+        out.push(stmt);
+    }
+    out
+}
+
+/// Takes the checks out of a body that its first step comes to before anything else can fail or go on for ever, and that do not
+/// depend on the step.
+fn steady_checks(l: &mut Loop) -> Vec<Stmt> {
+    let inside = defined(l);
+    let mut definitions: FxHashMap<Local, Expr> = FxHashMap::default();
+    let (mut taken, mut found) = (vec![], vec![]);
+    for (k, s) in l.body.iter().enumerate() {
+        match s {
+            Stmt::Let(local, e) => {
+                let e = substitute(e, &mut |l| definitions.get(&l).cloned());
+                if is_short(&e) {
+                    definitions.insert(*local, e);
+                }
+            }
+            Stmt::Check(_) => {
+                let mut check = s.clone();
+                check.map_exprs(&mut |e| substitute(&e, &mut |l| definitions.get(&l).cloned()));
+                let mut steady = true;
+                check.for_each_expr(&mut |e| {
+                    steady = steady
+                        && !e.any(&mut |e| match e {
+                            Expr::Local(local) => inside.contains(local),
+                            Expr::Load(b, _) => l.body.iter().any(|s| changes(s, *b)),
+                            Expr::Lit(_) | Expr::Op(..) | Expr::Partial(..) | Expr::Select(..) => false,
+                        })
+                });
+                if !steady {
+                    break;
+                }
+                taken.push(k);
+                found.push(check);
+            }
+            s if s.can_fail() || may_go_on(s) => break,
+            _ => {}
+        }
+    }
+    for k in taken.into_iter().rev() {
+        l.body.remove(k);
+    }
+    found
+}
+
+fn may_go_on(s: &Stmt) -> bool {
+    matches!(s, Stmt::Forever(_) | Stmt::LeaveUnless(_)) || s.blocks().iter().any(|b| b.iter().any(may_go_on))
 }
 
 fn lifted(kernel: &mut Kernel, l: Loop) -> Vec<Stmt> {
@@ -128,7 +202,7 @@ fn conditions(l: &Loop) -> Option<Vec<(Expr, Expr)>> {
             }
             Stmt::Check(Check::Read { index, size, .. } | Check::Key { index, size, .. }) => {
                 let [key, size] = [index, size].map(|e| substitute(e, &mut |l| definitions.get(&l).cloned()));
-                if !steady(&key) || !steady(&size) || weight(&key) + weight(&size) > 40 {
+                if !steady(&key) || !steady(&size) || !is_short(&key) || !is_short(&size) {
                     return None;
                 }
                 found.push((key, size));
@@ -144,10 +218,14 @@ pub(super) fn writes(s: &Stmt, buffer: Buffer) -> bool {
     own || s.blocks().iter().any(|b| b.iter().any(|s| writes(s, buffer)))
 }
 
-fn weight(e: &Expr) -> usize {
-    let mut total = 1;
-    e.for_each_child(&mut |c| total += weight(c));
-    total
+/// Whether an expression is not too long to be looked at again and again.
+pub(super) fn is_short(e: &Expr) -> bool {
+    fn size(e: &Expr) -> usize {
+        let mut total = 1;
+        e.for_each_child(&mut |c| total += size(c));
+        total
+    }
+    size(e) <= 32
 }
 
 /// Whether a function is called, which vector code has another form of.
@@ -179,7 +257,7 @@ fn and(a: Expr, b: Expr) -> Expr {
 }
 
 /// Replaces locals by expressions.
-fn substitute(e: &Expr, with: &mut dyn FnMut(Local) -> Option<Expr>) -> Expr {
+pub(super) fn substitute(e: &Expr, with: &mut dyn FnMut(Local) -> Option<Expr>) -> Expr {
     match e {
         Expr::Lit(_) => e.clone(),
         Expr::Local(l) => with(*l).unwrap_or(Expr::Local(*l)),

@@ -10,6 +10,7 @@
 //! time go to a kernel made for that.
 
 use super::*;
+use crate::loops::workspace::is_large;
 
 /// The most terms of a sum that is written out.
 const MOST_TERMS: usize = 8;
@@ -25,10 +26,14 @@ struct Binder {
 }
 
 /// A read of a variable: the view, the offset within it, and the expression.
+#[derive(Clone)]
 struct Read {
     view: View,
     offset: Size,
     whole: Exp,
+    /// Whether it is of a row that data name, the same one in all steps: the offset is within that row, and whether there is
+    /// such a row is checked where it is read.
+    of_a_row: bool,
 }
 
 struct Nest<'a> {
@@ -117,7 +122,7 @@ impl Lowering<'_> {
         let facts = self.facts.clone();
         binders.iter().for_each(|b| self.facts.enter(b.var, &b.lo, &b.hi));
         let mut reads = vec![];
-        let plain = self.reads(body, &mut reads);
+        let plain = self.reads(body, &binders, &mut reads);
         self.facts = facts;
         let written = within(&axes, &dest.shape);
         (plain && !reads.is_empty()).then_some(Nest { binders, body, reads, dest, written, store })
@@ -131,25 +136,33 @@ impl Lowering<'_> {
         !self.options.strict && !self.options.count
     }
 
-    /// The reads of a body that consists of total scalar operations and reads in range; `false` if there is anything else.
-    fn reads(&mut self, e: &Exp, out: &mut Vec<Read>) -> bool {
+    /// The reads of a body that consists of total scalar operations and reads in range, or in rows that are the same for all
+    /// steps; `false` if there is anything else.
+    fn reads(&mut self, e: &Exp, binders: &[Binder], out: &mut Vec<Read>) -> bool {
         match e {
             Exp::Lit(_) => true,
             Exp::Var(v) => matches!(self.env.get(v), Some(Val::Scalar(_)) | None),
             Exp::Op(op, args, _) => {
                 let kinds: Vec<Scalar> = args.iter().filter_map(|a| self.type_of(a).scalar()).collect();
-                !op.can_fail(&kinds) && args.iter().all(|a| self.reads(a, out))
+                !op.can_fail(&kinds) && args.iter().all(|a| self.reads(a, binders, out))
             }
-            Exp::Partial(_, _, args) => args.iter().all(|a| self.reads(a, out)),
+            Exp::Partial(_, _, args) => args.iter().all(|a| self.reads(a, binders, out)),
             Exp::Index(array, keys, _) => {
                 let Exp::Var(v) = &**array else { return false };
                 let Some(Val::Array(view)) = self.env.get(v).cloned() else { return false };
-                let Some(sizes) = keys.iter().map(build::exp_size).collect::<Option<Vec<Size>>>() else { return false };
-                if sizes.len() != view.shape.len() || !keys.iter().zip(&view.shape).all(|(k, axis)| self.facts.in_range(k, axis)) {
+                if keys.len() != view.shape.len() {
                     return false;
                 }
-                let offset = within(&sizes, &view.shape);
-                out.push(Read { view, offset, whole: e.clone() });
+                let in_range = |(key, axis): (&Exp, &Size)| self.facts.in_range(key, axis);
+                let is_data = |key: &Exp| matches!(key, Exp::Index(..)) && binders.iter().all(|b| !key.mentions(b.var));
+                let rows = keys.iter().take_while(|key| is_data(key)).count();
+                let (keys, shape) = (&keys[rows..], &view.shape[rows..]);
+                let Some(sizes) = keys.iter().map(build::exp_size).collect::<Option<Vec<Size>>>() else { return false };
+                if !keys.iter().zip(shape).all(in_range) {
+                    return false;
+                }
+                let offset = within(&sizes, shape);
+                out.push(Read { view, offset, whole: e.clone(), of_a_row: rows > 0 });
                 true
             }
             Exp::Singleton(..)
@@ -297,7 +310,7 @@ impl Lowering<'_> {
         let [a, b] = operands.as_slice() else { return false };
         let read = |e: &Exp| nest.reads.iter().find(|r| r.whole == *e);
         let (Some(a), Some(b)) = (read(a), read(b)) else { return false };
-        if [a, b].iter().any(|r| self.kernel.buffer(r.view.buffer).scalar != scalar) {
+        if [a, b].iter().any(|r| r.of_a_row || self.kernel.buffer(r.view.buffer).scalar != scalar) {
             return false;
         }
         // Strides must be the same everywhere in the nest.
@@ -366,6 +379,12 @@ impl Lowering<'_> {
             let value = self.value(factor);
             scale = if scale == one { value } else { Expr::Op(Op::Mul, vec![scale, value]) };
         }
+        // Small products of constant sizes are only that.
+        if let [Some(m), Some(n), Some(k)] = [&rows, &columns, &depth_count].map(Expr::as_int) {
+            if !is_large(m, n, k) {
+                return self.small_product(nest, plan, place);
+            }
+        }
         let (otherwise, ()) = self.nested(|l| l.small_product(nest, plan, place));
         let accumulate = plan.accumulate;
         self.emit(Stmt::Gemm(Box::new(Gemm { rows, columns, depth: depth_count, dest, left, right, scale, accumulate, otherwise })));
@@ -381,7 +400,7 @@ impl Lowering<'_> {
             inner.into_iter().map(|k| Binder { axis: nest.binders[k].axis.map(|a| a - gone), ..nest.binders[k].clone() }).collect();
         let axes: Vec<Size> = binders.iter().filter(|b| b.axis.is_some()).map(|b| Size::var(b.var)).collect();
         let written = within(&axes, &view.shape);
-        let reads = nest.reads.iter().map(|r| Read { view: r.view.clone(), offset: r.offset.clone(), whole: r.whole.clone() }).collect();
+        let reads = nest.reads.clone();
         let part = Nest { binders: binders.clone(), body: nest.body, reads, dest: view, written, store: !plan.accumulate };
         if !self.reorder(&part) {
             self.ordered(&binders, nest.body, place, 0, part.store);

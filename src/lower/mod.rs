@@ -21,6 +21,7 @@ mod branch;
 mod buffers;
 mod checks;
 mod choices;
+mod coalesce;
 mod contract;
 mod count;
 mod cover;
@@ -39,6 +40,7 @@ mod parallel;
 mod pieces;
 mod places;
 mod reduce;
+mod repeated;
 mod rows;
 mod scalar;
 mod schedule;
@@ -110,8 +112,11 @@ pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -
     lowering.store(body, &dest);
     let Lowering { mut kernel, block, mut bounds, .. } = lowering;
     kernel.body = block;
+    coalesce::coalesce(&mut kernel);
     choices::choices(&mut kernel);
     if !options.count {
+        checks::before_loops(&mut kernel);
+        repeated::repeated(&mut kernel);
         checks::lift(&mut kernel);
     }
     schedule::schedule(&mut kernel, options);

@@ -218,17 +218,10 @@ impl Marker<'_> {
 
 /// The variables of a block, by the statement that is the last to set them: behind it they stay what they are.
 fn settled(block: &[Stmt]) -> FxHashMap<usize, Vec<Local>> {
-    fn sets(s: &Stmt, local: Local) -> bool {
-        let own = match s {
-            Stmt::Var(l, _) | Stmt::Set(Target::Local(l), _) | Stmt::Add(Target::Local(l), _) => *l == local,
-            _ => false,
-        };
-        own || s.blocks().iter().any(|b| b.iter().any(|s| sets(s, local)))
-    }
     let mut out: FxHashMap<usize, Vec<Local>> = FxHashMap::default();
     for stmt in block {
         if let Stmt::Var(local, _) = stmt {
-            let last = block.iter().rposition(|s| sets(s, *local)).expect("where it is made, at least");
+            let last = block.iter().rposition(|s| repeated::sets(s, *local)).expect("where it is made, at least");
             out.entry(last).or_default().push(*local);
         }
     }

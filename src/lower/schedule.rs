@@ -6,6 +6,9 @@ use super::*;
 /// A loop with less than this part of all that a call has to do is not worth what vectors take to compile.
 const LEAST_SHARE: f64 = 1.0 / 1024.0;
 
+/// Longer bodies take long to compile as vectors, and gain less.
+const MOST_WEIGHT: usize = 100;
+
 pub(super) fn schedule(kernel: &mut Kernel, options: Options) {
     let mut body = std::mem::take(&mut kernel.body);
     let entry = Entry::new(kernel, &kernel.call);
@@ -21,7 +24,7 @@ fn visit(kernel: &Kernel, entry: &Entry, stmt: &mut Stmt, options: Options, arou
         if within.is_little(entry, &l.body) {
             return;
         }
-        if l.body.iter().all(|s| is_straight(s)) && l.body.iter().map(weight).sum::<usize>() <= 200 {
+        if l.body.iter().all(|s| is_straight(s)) && l.body.iter().map(weight).sum::<usize>() <= MOST_WEIGHT {
             let vector = match &l.order {
                 Order::Sequential | Order::Accumulation(..) => false,
                 Order::Independent => true,
@@ -50,13 +53,27 @@ pub(super) fn is_straight(stmt: &Stmt) -> bool {
     }
 }
 
+/// The operations of a statement. Where it reads and writes costs little: loops go from place to place by themselves.
 fn weight(stmt: &Stmt) -> usize {
     let mut total = 1;
-    stmt.for_each_expr(&mut |e| total += size(e));
+    match stmt {
+        Stmt::Set(_, e) | Stmt::Add(_, e) => total += size(e),
+        s => s.for_each_expr(&mut |e| total += size(e)),
+    }
     total + stmt.blocks().iter().map(|b| b.iter().map(weight).sum::<usize>()).sum::<usize>()
 }
 fn size(e: &Expr) -> usize {
-    let mut total = 1;
-    e.for_each_child(&mut |c| total += size(c));
+    match e {
+        Expr::Load(_, at) => loads(at) + 1,
+        e => {
+            let mut total = 1;
+            e.for_each_child(&mut |c| total += size(c));
+            total
+        }
+    }
+}
+fn loads(e: &Expr) -> usize {
+    let mut total = matches!(e, Expr::Load(..)) as usize;
+    e.for_each_child(&mut |c| total += loads(c));
     total
 }

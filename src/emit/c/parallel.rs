@@ -45,11 +45,11 @@ impl Emitter<'_> {
         if fails {
             line!(self, "iv_failure failure{n} = {{0}};");
         }
-        line!(
-            self,
-            "#pragma omp parallel for schedule(dynamic, 1) num_threads(iv_threads(context, chunks{n})) if (iv_threads(context, chunks{n}) > 1)"
-        );
-        line!(self, "for (int64_t chunk{n} = 0; chunk{n} < chunks{n}; chunk{n}++) {{");
+        let threads = format!("iv_threads(context, chunks{n})");
+        line!(self, "iv_turns turns{n};");
+        line!(self, "iv_share_out(&turns{n}, chunks{n}, {threads});");
+        line!(self, "#pragma omp parallel num_threads({threads}) if ({threads} > 1)");
+        line!(self, "for (int64_t chunk{n} = iv_take(&turns{n}); chunk{n} < chunks{n}; chunk{n} = iv_take(&turns{n})) {{");
         self.depth += 1;
         let marked = self.marked;
         if self.style.profile {

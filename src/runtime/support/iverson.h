@@ -169,6 +169,32 @@ static inline int64_t iv_thread(void) { return omp_get_thread_num(); }
 #else
 static inline int64_t iv_thread(void) { return 0; }
 #endif
+/* Chunks by turns: a thread takes those of its own part first, so that the next call finds its data where it was, and then what
+   others have left of theirs. */
+enum { IV_QUEUES = 16 };
+typedef struct {
+    int64_t chunks, queues;
+    struct {
+        int64_t taken, apart[7];
+    } queue[IV_QUEUES];
+} iv_turns;
+static inline void iv_share_out(iv_turns *turns, int64_t chunks, int threads)
+{
+    turns->chunks = chunks;
+    turns->queues = iv_int_min(threads, IV_QUEUES);
+    for (int64_t k = 0; k < turns->queues; k++) turns->queue[k].taken = 0;
+}
+/* The next chunk, or their number if there is none. */
+static __attribute__((noinline, unused)) int64_t iv_take(iv_turns *turns)
+{
+    for (int64_t k = 0; k < turns->queues; k++) {
+        const int64_t queue = (iv_thread() + k) % turns->queues;
+        const int64_t chunk = iv_chunk_start(0, turns->chunks, turns->queues, queue)
+                              + __atomic_fetch_add(&turns->queue[queue].taken, 1, __ATOMIC_RELAXED);
+        if (chunk < iv_chunk_start(0, turns->chunks, turns->queues, queue + 1)) return chunk;
+    }
+    return turns->chunks;
+}
 /* A matrix product by threads that flush: the rows are cut among them. */
 #define IV_FLUSHED(gemm, T)                                                                                            \
     static inline void iv_##gemm##_flushed(const iv_context *context, int64_t rows, int64_t columns, int64_t depth,   \
