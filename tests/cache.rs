@@ -97,6 +97,29 @@ fn a_missing_compiler_is_an_error_with_a_remedy() {
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "14.0");
 }
 
+/// What only moves arrays is not compiled.
+#[test]
+fn moving_needs_no_compiler() {
+    let place = Place::new();
+    let program = "def dot(x: [n]f64, y: [n]f64) -> f64 = sum i. x[i] * y[i]
+                   def these(x: [n]f64, A: [n, m]f32, k: [m]i32) -> ([n]f64, [n, m]f32, [n]f64, [m]i32, [n, m]f32) =
+                     (x, A, x, k, A)\n";
+    std::fs::write(place.folder.path().join("f.iv"), program).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iverson"));
+        command.current_dir(place.folder.path()).env("IVERSON_CACHE", place.cache()).env("CC", "false");
+        let output = command.args(args).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        String::from_utf8_lossy(&output.stdout).trim().to_string()
+    };
+    assert_eq!(run(&["grad", "f.iv", "dot", "x=[1,2,3]", "y=[4,5,6]", "--json"]), r#"{"x": [4.0, 5.0, 6.0], "y": [1.0, 2.0, 3.0]}"#);
+    assert_eq!(run(&["grad", "f.iv", "dot", "x=[]", "y=[]", "--json"]), r#"{"x": [], "y": []}"#);
+    assert_eq!(
+        run(&["run", "f.iv", "these", "x=[1,2]", "A=[[1,2,3],[4,5,6]]", "k=[7,8,9]", "--json"]),
+        "[[1.0, 2.0], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], [1.0, 2.0], [7, 8, 9], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]"
+    );
+}
+
 #[test]
 fn a_compiler_that_fails_leaves_the_code_to_look_at() {
     let place = Place::new();

@@ -4,7 +4,8 @@
 //! Outputs belong to the caller, who may use them again for the next call. The workspace is kept between calls, and so are
 //! the sizes: arguments of the same shapes have the same.
 
-use super::cache::Loaded;
+use super::cache::{self, Loaded};
+use super::moves::Moves;
 use super::profile::{Sampler, Start, Stop};
 use super::{Effort, Error, InLanes, Options};
 use crate::bind;
@@ -20,6 +21,7 @@ use crate::value::{Data, Value};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, OnceLock};
+use std::time::Instant;
 
 /// `iv_context` of `support/iverson.h`.
 #[repr(C)]
@@ -52,8 +54,7 @@ pub struct Compiled {
     general: OnceLock<Result<Box<Compiled>, Error>>,
     plain: OnceLock<Result<Box<Compiled>, Error>>,
     sites: Vec<Site>,
-    entry: Entry,
-    work: Work,
+    code: Code,
     /// What the last call left, unless one is using it.
     spare: Mutex<Option<Spare>>,
     /// Of code for profiling.
@@ -63,34 +64,32 @@ pub struct Compiled {
     pub compile_ms: f64,
     pub from_cache: bool,
     pub c_source: String,
-    /// Code that uses threads stays loaded: OpenMP's threads wait in a library that would go with it.
-    _library: Option<libloading::Library>,
+}
+
+enum Code {
+    Native {
+        entry: Entry,
+        work: Work,
+        /// Code that uses threads stays loaded: OpenMP's threads wait in a library that would go with it.
+        _library: Option<libloading::Library>,
+    },
+    Moves(Moves),
 }
 
 impl Compiled {
+    /// The code of a kernel that has been made since `start`.
     pub(super) fn new(
         program: &Program,
         id: FunctionId,
         options: Options,
         kernel: &Kernel,
-        loaded: Loaded,
         c_source: String,
-        compile_ms: f64,
+        start: Instant,
     ) -> Result<Compiled, Error> {
-        let name = entry_name(kernel);
-        let missing = |e: libloading::Error| Error::new(format!("the compiled code lacks an entry: {e}"));
-        // SAFETY: the symbols have these types in emitted code of this version, which is checked first.
-        let (entry, work, sampler) = unsafe {
-            let library = &loaded.library;
-            let abi: libloading::Symbol<*const i32> = library.get(format!("{name}_abi\0").as_bytes()).map_err(missing)?;
-            if **abi != ABI_VERSION {
-                return Err(Error::new(format!("the compiled code is of version {}, not {ABI_VERSION}", **abi)));
-            }
-            let entry: libloading::Symbol<Entry> = library.get(format!("{name}\0").as_bytes()).map_err(missing)?;
-            let work: libloading::Symbol<Work> = library.get(format!("{name}_work\0").as_bytes()).map_err(missing)?;
-            let clock = library.get::<Start>(b"iv_profile_start\0").ok().zip(library.get::<Stop>(b"iv_profile_stop\0").ok());
-            let sampler = clock.map(|(start, stop)| Sampler { start: *start, stop: *stop, origins: kernel.origins.clone() });
-            (*entry, *work, sampler)
+        let moves = if options.count || options.profile { None } else { Moves::of(kernel) };
+        let (code, sampler, from_cache) = match moves {
+            Some(moves) => (Code::Moves(moves), None, false),
+            None => native(kernel, options, &c_source)?,
         };
         let function = program.function(id).clone();
         let program = Program { vars: program.vars.clone(), functions: vec![function] };
@@ -101,14 +100,12 @@ impl Compiled {
             general: OnceLock::new(),
             plain: OnceLock::new(),
             sites: kernel.sites.clone(),
-            entry,
-            work,
+            code,
             spare: Mutex::new(None),
             sampler,
             copied_bytes: AtomicI64::new(0),
-            compile_ms,
-            from_cache: loaded.from_cache,
-            _library: keep(loaded.library, &c_source),
+            compile_ms: start.elapsed().as_secs_f64() * 1e3,
+            from_cache,
             c_source,
         })
     }
@@ -167,7 +164,10 @@ impl Compiled {
         // SAFETY: sizes, inputs and outputs are those of the function's type (bound and made above), the workspace is as
         // long as the code asks for, and the library is loaded as long as `self` lives.
         let status = unsafe {
-            let bytes = (self.work)(given.as_ptr(), inputs.as_ptr());
+            let bytes = match &self.code {
+                Code::Native { work, .. } => work(given.as_ptr(), inputs.as_ptr()),
+                Code::Moves(_) => 0,
+            };
             let bytes = usize::try_from(bytes).map_err(|_| failed("the call does not fit in memory".into(), "its sizes are too large"))?;
             let workspace = match kept.filter(|w| w.layout.size() >= bytes) {
                 Some(w) => w,
@@ -175,7 +175,15 @@ impl Compiled {
                     failed(format!("the call needs a workspace of {bytes} bytes, which is not to be had"), "take smaller inputs")
                 })?,
             };
-            let status = (self.entry)(given.as_ptr(), inputs.as_ptr(), outputs.as_ptr(), workspace.start.cast(), &mut context);
+            let status = match &self.code {
+                Code::Native { entry, .. } => {
+                    entry(given.as_ptr(), inputs.as_ptr(), outputs.as_ptr(), workspace.start.cast(), &mut context)
+                }
+                Code::Moves(moves) => {
+                    moves.run(given, &inputs, &outputs);
+                    0
+                }
+            };
             *self.spare.lock().unwrap_or_else(|e| e.into_inner()) = Some(Spare { workspace, sizes: known });
             status
         };
@@ -211,6 +219,27 @@ impl Compiled {
         let compiled = place.get_or_init(|| super::compile(&self.program, self.id, options).map(Box::new));
         Some(compiled.as_deref().map_err(Error::clone))
     }
+}
+
+/// The code of a text, compiled now or before, what profiles it, and whether it was compiled before.
+fn native(kernel: &Kernel, options: Options, text: &str) -> Result<(Code, Option<Sampler>, bool), Error> {
+    let threads = options.threads && (kernel.has_threads() || options.flush);
+    let Loaded { library, from_cache } = cache::library(text, Options { threads, ..options })?;
+    let name = entry_name(kernel);
+    let missing = |e: libloading::Error| Error::new(format!("the compiled code lacks an entry: {e}"));
+    // SAFETY: the symbols have these types in emitted code of this version, which is checked first.
+    let (entry, work, sampler) = unsafe {
+        let abi: libloading::Symbol<*const i32> = library.get(format!("{name}_abi\0").as_bytes()).map_err(missing)?;
+        if **abi != ABI_VERSION {
+            return Err(Error::new(format!("the compiled code is of version {}, not {ABI_VERSION}", **abi)));
+        }
+        let entry: libloading::Symbol<Entry> = library.get(format!("{name}\0").as_bytes()).map_err(missing)?;
+        let work: libloading::Symbol<Work> = library.get(format!("{name}_work\0").as_bytes()).map_err(missing)?;
+        let clock = library.get::<Start>(b"iv_profile_start\0").ok().zip(library.get::<Stop>(b"iv_profile_stop\0").ok());
+        let sampler = clock.map(|(start, stop)| Sampler { start: *start, stop: *stop, origins: kernel.origins.clone() });
+        (*entry, *work, sampler)
+    };
+    Ok((Code::Native { entry, work, _library: keep(library, text) }, sampler, from_cache))
 }
 
 fn keep(library: libloading::Library, c_source: &str) -> Option<libloading::Library> {

@@ -7,6 +7,7 @@ mod cache;
 mod call;
 mod compile;
 pub mod library;
+mod moves;
 mod profile;
 
 use crate::bind;
@@ -142,8 +143,5 @@ pub fn compile_for(program: &Program, id: FunctionId, options: Options, call: &C
     let start = Instant::now();
     let kernel = kernel(program, id, options, call);
     let text = emit::c::c(&kernel, style(options));
-    let threads = options.threads && (kernel.has_threads() || options.flush);
-    let loaded = cache::library(&text, Options { threads, ..options })?;
-    let compile_ms = start.elapsed().as_secs_f64() * 1e3;
-    Compiled::new(program, id, options, &kernel, loaded, text, compile_ms)
+    Compiled::new(program, id, options, &kernel, text, start)
 }
