@@ -567,6 +567,26 @@ fn products_of_other_sizes_are_right() {
     }
 }
 
+/// Products that need memory in between, of both kinds of floats, in code that is not compiled; calls of other sizes are.
+#[test]
+fn products_are_carried_out_as_they_stand() {
+    for float in ["f64", "f32"] {
+        let text = "def g(A: [n, k]f64, B: [k, m]f64, C: [m, p]f64) -> f64 = sum i, j. (sum l, h. A[i, l] * B[l, h] * C[h, j])^2
+            def f(A: [n, k]f64, B: [k, m]f64, C: [m, p]f64) -> ([n, k]f64, [k, m]f64, [m, p]f64) = grad(g)(A, B, C)";
+        let program = program(&text.replace("f64", float));
+        let id = program.find("f").unwrap();
+        let prepared = prepare(&program, id, None);
+        let args = sample::arguments(&prepared, id, &[28, 29, 28, 28], 3);
+        let compiled = runtime::compile_for(&prepared, id, Options::default(), &runtime::call(&prepared, id, &args)).unwrap();
+        let close = if float == "f64" { CLOSE } else { Tolerance { relative: 1e-3, absolute: 1e-2 } };
+        for (sizes, threads) in [([28, 29, 28, 28], 1), ([30, 28, 29, 28], 2), ([3, 4, 5, 6], 2), ([33, 30, 0, 41], 1)] {
+            let args = sample::arguments(&prepared, id, &sizes, 4);
+            let expected = interpret::call(&prepared, id, &args).unwrap().0;
+            check_close(&compiled.call(&args, threads).unwrap(), &expected, close).unwrap_or_else(|e| panic!("{float}, {sizes:?}: {e}"));
+        }
+    }
+}
+
 /// What vector functions do lane by lane is done in vectors, and is the same.
 #[test]
 fn exponentials_of_numbers_far_out() {

@@ -97,13 +97,14 @@ fn a_missing_compiler_is_an_error_with_a_remedy() {
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "14.0");
 }
 
-/// What only moves arrays is not compiled.
+/// What only moves arrays and multiplies large matrices is not compiled.
 #[test]
-fn moving_needs_no_compiler() {
+fn whole_arrays_need_no_compiler() {
     let place = Place::new();
     let program = "def dot(x: [n]f64, y: [n]f64) -> f64 = sum i. x[i] * y[i]
                    def these(x: [n]f64, A: [n, m]f32, k: [m]i32) -> ([n]f64, [n, m]f32, [n]f64, [m]i32, [n, m]f32) =
-                     (x, A, x, k, A)\n";
+                     (x, A, x, k, A)
+                   def product(A: [n, k]f64, B: [k, m]f64) -> f64 = sum i in 0..n, j in 0..m. (sum l. A[i, l] * B[l, j])^2\n";
     std::fs::write(place.folder.path().join("f.iv"), program).unwrap();
     let run = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_iverson"));
@@ -114,6 +115,11 @@ fn moving_needs_no_compiler() {
     };
     assert_eq!(run(&["grad", "f.iv", "dot", "x=[1,2,3]", "y=[4,5,6]", "--json"]), r#"{"x": [4.0, 5.0, 6.0], "y": [1.0, 2.0, 3.0]}"#);
     assert_eq!(run(&["grad", "f.iv", "dot", "x=[]", "y=[]", "--json"]), r#"{"x": [], "y": []}"#);
+    // d/dA of |A B|^2 is 2 A B B', and all elements of a product of ones by ones are its depth.
+    let ones = |rows: usize, columns: usize| serde_json::json!(vec![vec![1.0; columns]; rows]).to_string();
+    let (a, b) = (format!("A={}", ones(40, 30)), format!("B={}", ones(30, 50)));
+    let gradient: serde_json::Value = serde_json::from_str(&run(&["grad", "f.iv", "product", &a, &b, "--json"])).unwrap();
+    assert_eq!((&gradient["A"][39][29], &gradient["B"][29][49]), (&(2.0 * 30.0 * 50.0).into(), &(2.0 * 30.0 * 40.0).into()));
     assert_eq!(
         run(&["run", "f.iv", "these", "x=[1,2]", "A=[[1,2,3],[4,5,6]]", "k=[7,8,9]", "--json"]),
         "[[1.0, 2.0], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], [1.0, 2.0], [7, 8, 9], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]"

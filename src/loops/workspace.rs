@@ -114,16 +114,21 @@ pub fn is_large(m: i64, n: i64, k: i64) -> bool {
 /// The bytes of the arena; `None` where something is not known. Loops that run over threads have at most as many copies of
 /// their buffers as threads.
 pub fn bytes(kernel: &Kernel, call: &Call, threads: usize) -> Option<u64> {
-    let entry = Entry::new(kernel, call);
-    let mut ends: Vec<i128> = vec![];
+    let slots = slots(kernel, &Entry::new(kernel, call), threads)?;
+    Some(u64::try_from(slots.into_iter().map(|(_, end)| end).max().unwrap_or(0)).unwrap_or(u64::MAX))
+}
+
+/// Where the slots of the arena begin and end, in bytes.
+pub fn slots(kernel: &Kernel, entry: &Entry, threads: usize) -> Option<Vec<(i128, i128)>> {
+    let mut slots: Vec<(i128, i128)> = vec![];
     for slot in &kernel.arena {
-        let start = slot.behind.iter().map(|s| ends[*s]).max().unwrap_or(0);
+        let start = slot.behind.iter().map(|s| slots[*s].1).max().unwrap_or(0);
         let count = entry.evaluate(&slot.count)?.max(0);
         let own = (count.saturating_mul(slot.scalar.bytes() as i128) + LINE - 1) / LINE * LINE;
         let copies = slot.copies.as_ref().map_or(1, |chunks| chunks.most.min(threads).max(1) as i128);
-        ends.push(start.saturating_add(own.saturating_mul(copies)));
+        slots.push((start, start.saturating_add(own.saturating_mul(copies))));
     }
-    Some(u64::try_from(ends.into_iter().max().unwrap_or(0)).unwrap_or(u64::MAX))
+    Some(slots)
 }
 
 fn evaluate(e: &Expr, known: &FxHashMap<Local, i128>) -> Option<i128> {

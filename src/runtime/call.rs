@@ -5,8 +5,8 @@
 //! the sizes: arguments of the same shapes have the same.
 
 use super::cache::{self, Loaded};
-use super::moves::Moves;
 use super::profile::{Sampler, Start, Stop};
+use super::steps::Steps;
 use super::{Effort, Error, InLanes, Options};
 use crate::bind;
 use crate::emit::c::{ABI_VERSION, FAILS_IN_LANES, OTHER_SIZES, entry_name};
@@ -41,7 +41,7 @@ struct Context {
 
 type Entry = unsafe extern "C" fn(*const i64, *const *const c_void, *const *mut c_void, *mut c_void, *mut Context) -> i32;
 type Work = unsafe extern "C" fn(*const i64, *const *const c_void) -> i64;
-type Gemm<T> = extern "C" fn(i64, i64, i64, *mut T, i64, i64, *const T, i64, i64, *const T, i64, i64, T, i32, i32);
+pub(super) type Gemm<T> = extern "C" fn(i64, i64, i64, *mut T, i64, i64, *const T, i64, i64, *const T, i64, i64, T, i32, i32);
 
 const NO_MEMORY: i32 = 100;
 
@@ -73,7 +73,7 @@ enum Code {
         /// Code that uses threads stays loaded: OpenMP's threads wait in a library that would go with it.
         _library: Option<libloading::Library>,
     },
-    Moves(Moves),
+    Steps(Steps),
 }
 
 impl Compiled {
@@ -86,9 +86,9 @@ impl Compiled {
         c_source: String,
         start: Instant,
     ) -> Result<Compiled, Error> {
-        let moves = if options.count || options.profile { None } else { Moves::of(kernel) };
-        let (code, sampler, from_cache) = match moves {
-            Some(moves) => (Code::Moves(moves), None, false),
+        let says_more = options.count || options.profile || options.flush;
+        let (code, sampler, from_cache) = match if says_more { None } else { Steps::of(kernel) } {
+            Some(steps) => (Code::Steps(steps), None, false),
             None => native(kernel, options, &c_source)?,
         };
         let function = program.function(id).clone();
@@ -164,24 +164,30 @@ impl Compiled {
         // SAFETY: sizes, inputs and outputs are those of the function's type (bound and made above), the workspace is as
         // long as the code asks for, and the library is loaded as long as `self` lives.
         let status = unsafe {
-            let bytes = match &self.code {
-                Code::Native { work, .. } => work(given.as_ptr(), inputs.as_ptr()),
-                Code::Moves(_) => 0,
+            let steps = if let Code::Steps(steps) = &self.code { steps.sized(given) } else { None };
+            let bytes = match (&self.code, &steps) {
+                (Code::Native { work, .. }, _) => usize::try_from(work(given.as_ptr(), inputs.as_ptr())).ok(),
+                (Code::Steps(_), Some(steps)) => steps.work,
+                (Code::Steps(_), None) => Some(0),
             };
-            let bytes = usize::try_from(bytes).map_err(|_| failed("the call does not fit in memory".into(), "its sizes are too large"))?;
+            let bytes = bytes.ok_or_else(|| failed("the call does not fit in memory".into(), "its sizes are too large"))?;
             let workspace = match kept.filter(|w| w.layout.size() >= bytes) {
                 Some(w) => w,
                 None => Workspace::new(bytes).ok_or_else(|| {
                     failed(format!("the call needs a workspace of {bytes} bytes, which is not to be had"), "take smaller inputs")
                 })?,
             };
-            let status = match &self.code {
-                Code::Native { entry, .. } => {
+            let status = match (&self.code, &steps) {
+                (Code::Native { entry, .. }, _) => {
                     entry(given.as_ptr(), inputs.as_ptr(), outputs.as_ptr(), workspace.start.cast(), &mut context)
                 }
-                Code::Moves(moves) => {
-                    moves.run(given, &inputs, &outputs);
+                (Code::Steps(_), Some(steps)) => {
+                    steps.run(&inputs, &outputs, workspace.start, context.threads);
                     0
+                }
+                (Code::Steps(_), None) => {
+                    context.code = OTHER_SIZES;
+                    OTHER_SIZES
                 }
             };
             *self.spare.lock().unwrap_or_else(|e| e.into_inner()) = Some(Spare { workspace, sizes: known });
@@ -380,7 +386,7 @@ fn fits(value: &Value, ty: &Type, evaluate: &Evaluate) -> bool {
 }
 
 /// The matrix product of large contractions.
-extern "C" fn gemm<T: Float>(
+pub(super) extern "C" fn gemm<T: Float>(
     rows: i64,
     columns: i64,
     depth: i64,
@@ -425,7 +431,7 @@ extern "C" fn gemm<T: Float>(
 }
 
 /// The floats that there are matrix products of.
-trait Float: 'static {
+pub(super) trait Float: 'static {
     const ONE: Self;
 }
 impl Float for f64 {

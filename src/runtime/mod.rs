@@ -7,8 +7,8 @@ mod cache;
 mod call;
 mod compile;
 pub mod library;
-mod moves;
 mod profile;
+mod steps;
 
 use crate::bind;
 use crate::diagnostic::{Diagnostic, Span};
