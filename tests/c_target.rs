@@ -300,16 +300,18 @@ fn threads_change_nothing() {
         for id in [f, grad] {
             let prepared = prepare(&program, id, None);
             let compiled = runtime::compile(&prepared, id, Options::default()).unwrap();
+            // Code that is for one thread does not know of others.
+            let alone = runtime::compile(&prepared, id, Options { threads: false, ..Options::default() }).unwrap();
             for n in [0i64, 1, 17, 400] {
                 let args = sample::arguments(&prepared, id, &[n, n / 2 + 1], 5);
                 let one = compiled.call(&args, 1);
-                for threads in [2, 3, 8] {
-                    let same = match (&one, compiled.call(&args, threads)) {
+                for (code, threads) in [(&compiled, 2), (&compiled, 3), (&compiled, 8), (&alone, 1), (&alone, 2)] {
+                    let same = match (&one, code.call(&args, threads)) {
                         (Ok(a), Ok(b)) => check_close(a, &b, Tolerance::EXACT).is_ok(),
                         (Err(a), Err(b)) => *a == b,
                         _ => false,
                     };
-                    assert!(same, "{text}, n = {n}, {threads} threads\n{}", compiled.c_source);
+                    assert!(same, "{text}, n = {n}, {threads} threads\n{}", code.c_source);
                 }
                 if n <= 17 {
                     let expected = interpret::call(&prepared, id, &args).map(|(value, _)| value);

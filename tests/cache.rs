@@ -104,6 +104,9 @@ fn whole_arrays_need_no_compiler() {
     let program = "def dot(x: [n]f64, y: [n]f64) -> f64 = sum i. x[i] * y[i]
                    def these(x: [n]f64, A: [n, m]f32, k: [m]i32) -> ([n]f64, [n, m]f32, [n]f64, [m]i32, [n, m]f32) =
                      (x, A, x, k, A)
+                   def add(x: [n]f64, y: [n]f64) -> [n]f64 = for i. x[i] + y[i]
+                   def total(x: [n]f64, A: [3, n]f32) -> f64 = (sum i. x[i]) - f64(sum i, j. A[i, j])
+                   def every(A: [n, m]i64) -> [m, n, 3]i32 = for j in 0..m, i in 0..n, c in 0..3. [c == 2] * 7
                    def product(A: [n, k]f64, B: [k, m]f64) -> f64 = sum i in 0..n, j in 0..m. (sum l. A[i, l] * B[l, j])^2\n";
     std::fs::write(place.folder.path().join("f.iv"), program).unwrap();
     let run = |args: &[&str]| {
@@ -115,6 +118,15 @@ fn whole_arrays_need_no_compiler() {
     };
     assert_eq!(run(&["grad", "f.iv", "dot", "x=[1,2,3]", "y=[4,5,6]", "--json"]), r#"{"x": [4.0, 5.0, 6.0], "y": [1.0, 2.0, 3.0]}"#);
     assert_eq!(run(&["grad", "f.iv", "dot", "x=[]", "y=[]", "--json"]), r#"{"x": [], "y": []}"#);
+    assert_eq!(
+        run(&["jacobian", "f.iv", "add", "x=[1,2]", "y=[4,5]", "--json"]),
+        r#"{"x": [[1.0, 0.0], [0.0, 1.0]], "y": [[1.0, 0.0], [0.0, 1.0]]}"#
+    );
+    assert_eq!(run(&["jacobian", "f.iv", "add", "x=[]", "y=[]", "--json"]), r#"{"x": [], "y": []}"#);
+    assert_eq!(
+        run(&["grad", "f.iv", "total", "x=[1,2]", "A=[[1,2],[3,4],[5,6]]", "--json"]),
+        r#"{"x": [1.0, 1.0], "A": [[-1.0, -1.0], [-1.0, -1.0], [-1.0, -1.0]]}"#
+    );
     // d/dA of |A B|^2 is 2 A B B', and all elements of a product of ones by ones are its depth.
     let ones = |rows: usize, columns: usize| serde_json::json!(vec![vec![1.0; columns]; rows]).to_string();
     let (a, b) = (format!("A={}", ones(40, 30)), format!("B={}", ones(30, 50)));

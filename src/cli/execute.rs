@@ -218,7 +218,8 @@ fn tell(text: &str) {
 }
 
 fn options(execution: &Execution) -> runtime::Options {
-    runtime::Options { strict: execution.strict, flush: execution.flush_denormals, ..settings(&execution.passes.without()) }
+    let threads = threads(execution) > 1;
+    runtime::Options { strict: execution.strict, flush: execution.flush_denormals, threads, ..settings(&execution.passes.without()) }
 }
 
 fn compile(program: &Program, id: FunctionId, options: runtime::Options, call: &Call) -> Result<runtime::Compiled, Failure> {

@@ -235,6 +235,8 @@ pub struct Parallel {
     pub within: Schedule,
     /// Whether the loop runs again and again in another: a single chunk then goes without the threads' machinery.
     pub again: bool,
+    /// Whether there are threads: else chunks run one after the other, and are there to add up in the same order.
+    pub threads: bool,
     /// Buffers of which every chunk but the first has a part of its own, added up in order at the end.
     pub private: Vec<Private>,
 }
@@ -407,7 +409,7 @@ impl Kernel {
     /// Whether a loop may run over threads.
     pub fn has_threads(&self) -> bool {
         fn any(block: &[Stmt]) -> bool {
-            let own = |s: &Stmt| matches!(s, Stmt::Loop(l) if matches!(l.schedule, Schedule::Parallel(_)));
+            let own = |s: &Stmt| matches!(s, Stmt::Loop(l) if matches!(&l.schedule, Schedule::Parallel(p) if p.threads));
             block.iter().any(|s| own(s) || s.blocks().iter().any(|b| any(b)))
         }
         any(&self.body)
@@ -519,6 +521,43 @@ impl Expr {
         self.any(&mut |e| matches!(e, Expr::Local(l) if *l == local))
     }
     /// The expression with each read, innermost first, as `f` has it.
+    /// By how much a number rises with an index, if by as much at every step.
+    pub fn slope(&self, index: Local) -> Option<Expr> {
+        if !self.mentions(index) {
+            return Some(Expr::int(0));
+        }
+        let Expr::Op(op, args) = self else { return (*self == Expr::Local(index)).then(|| Expr::int(1)) };
+        match (op, args.as_slice()) {
+            (Op::Add, [a, b]) => Some(a.slope(index)?.plus(b.slope(index)?)),
+            (Op::Sub, [a, b]) => Some(a.slope(index)?.minus(b.slope(index)?)),
+            (Op::Mul, [a, b]) if !b.mentions(index) => Some(a.slope(index)?.times(b.clone())),
+            (Op::Mul, [a, b]) if !a.mentions(index) => Some(b.slope(index)?.times(a.clone())),
+            _ => None,
+        }
+    }
+    /// With expressions in the places of locals.
+    pub fn substitute(&self, with: &mut dyn FnMut(Local) -> Option<Expr>) -> Expr {
+        match self {
+            Expr::Lit(_) => self.clone(),
+            Expr::Local(l) => with(*l).unwrap_or(Expr::Local(*l)),
+            Expr::Load(b, offset) => Expr::Load(*b, Box::new(offset.substitute(with))),
+            Expr::Op(op, args) => {
+                let args: Vec<Expr> = args.iter().map(|a| a.substitute(with)).collect();
+                match (op, <[Expr; 2]>::try_from(args)) {
+                    (Op::Add, Ok([a, b])) if a.as_int().or(b.as_int()).is_some() => a.plus(b),
+                    (Op::Sub, Ok([a, b])) if a.as_int().or(b.as_int()).is_some() => a.minus(b),
+                    (Op::Mul, Ok([a, b])) if a.as_int().or(b.as_int()).is_some() => a.times(b),
+                    (op, Ok(pair)) => Expr::Op(*op, pair.to_vec()),
+                    (op, Err(args)) => Expr::Op(*op, args),
+                }
+            }
+            Expr::Partial(op, k, args) => Expr::Partial(*op, *k, args.iter().map(|a| a.substitute(with)).collect()),
+            Expr::Select(p, a, b) => {
+                let [p, a, b] = [p, a, b].map(|e| Box::new(e.substitute(with)));
+                Expr::Select(p, a, b)
+            }
+        }
+    }
     pub fn map_loads(self, f: &mut impl FnMut(Buffer, Expr) -> Expr) -> Expr {
         match self {
             Expr::Lit(_) | Expr::Local(_) => self,

@@ -165,7 +165,8 @@ fn schedule(kernel: &Kernel, how: &Schedule) -> String {
         Schedule::Lanes(lanes) => format!(", {}{} in lanes", if lanes.partial { "up to " } else { "" }, lanes.width()),
         Schedule::Parallel(p) => {
             let (most, cost) = (p.chunks.most, expr(kernel, &p.chunks.cost));
-            format!(", parallel in at most {most} chunks of cost {cost}{}", schedule(kernel, &p.within))
+            let threads = if p.threads { "parallel " } else { "" };
+            format!(", {threads}in at most {most} chunks of cost {cost}{}", schedule(kernel, &p.within))
         }
     }
 }

@@ -67,14 +67,14 @@ fn steady_checks(l: &mut Loop) -> Vec<Stmt> {
     for (k, s) in l.body.iter().enumerate() {
         match s {
             Stmt::Let(local, e) => {
-                let e = substitute(e, &mut |l| definitions.get(&l).cloned());
+                let e = e.substitute(&mut |l| definitions.get(&l).cloned());
                 if is_short(&e) {
                     definitions.insert(*local, e);
                 }
             }
             Stmt::Check(_) => {
                 let mut check = s.clone();
-                check.map_exprs(&mut |e| substitute(&e, &mut |l| definitions.get(&l).cloned()));
+                check.map_exprs(&mut |e| e.substitute(&mut |l| definitions.get(&l).cloned()));
                 let mut steady = true;
                 check.for_each_expr(&mut |e| {
                     steady = steady
@@ -141,7 +141,7 @@ fn lifted(kernel: &mut Kernel, l: Loop) -> Vec<Stmt> {
     if affine {
         let empty = Expr::Op(Op::Ge, vec![lo.clone(), hi.clone()]);
         let last = hi.minus(Expr::int(1));
-        let at = |e: &Expr, place: &Expr| substitute(e, &mut |local| (local == l.index).then(|| place.clone()));
+        let at = |e: &Expr, place: &Expr| e.substitute(&mut |local| (local == l.index).then(|| place.clone()));
         let both = conditions.iter().flat_map(|(key, size)| {
             let ends = if key.mentions(l.index) { vec![at(key, &lo), at(key, &last)] } else { vec![key.clone()] };
             ends.into_iter().map(move |k| in_range(k, size.clone()))
@@ -152,7 +152,7 @@ fn lifted(kernel: &mut Kernel, l: Loop) -> Vec<Stmt> {
         // As a maximum of integers the search is a vector loop too.
         let index = kernel.fresh_local("i", Scalar::I64);
         let wrong = kernel.fresh_local("wrong", Scalar::I64);
-        let here = |e: &Expr| substitute(e, &mut |local| (local == l.index).then_some(Expr::Local(index)));
+        let here = |e: &Expr| e.substitute(&mut |local| (local == l.index).then_some(Expr::Local(index)));
         let all = conditions.iter().map(|(key, size)| in_range(here(key), here(size))).reduce(and).expect("there is a check");
         let found = Expr::Select(Box::new(all), Box::new(Expr::int(0)), Box::new(Expr::int(1)));
         out.push(Stmt::Var(wrong, Expr::int(0)));
@@ -197,11 +197,11 @@ fn conditions(l: &Loop) -> Option<Vec<(Expr, Expr)>> {
     for s in &l.body {
         match s {
             Stmt::Let(local, e) => {
-                let e = substitute(e, &mut |l| definitions.get(&l).cloned());
+                let e = e.substitute(&mut |l| definitions.get(&l).cloned());
                 definitions.insert(*local, e);
             }
             Stmt::Check(Check::Read { index, size, .. } | Check::Key { index, size, .. }) => {
-                let [key, size] = [index, size].map(|e| substitute(e, &mut |l| definitions.get(&l).cloned()));
+                let [key, size] = [index, size].map(|e| e.substitute(&mut |l| definitions.get(&l).cloned()));
                 if !steady(&key) || !steady(&size) || !is_short(&key) || !is_short(&size) {
                     return None;
                 }
@@ -256,27 +256,6 @@ fn and(a: Expr, b: Expr) -> Expr {
     Expr::Op(Op::And, vec![a, b])
 }
 
-/// Replaces locals by expressions.
-pub(super) fn substitute(e: &Expr, with: &mut dyn FnMut(Local) -> Option<Expr>) -> Expr {
-    match e {
-        Expr::Lit(_) => e.clone(),
-        Expr::Local(l) => with(*l).unwrap_or(Expr::Local(*l)),
-        Expr::Load(b, offset) => Expr::Load(*b, Box::new(substitute(offset, with))),
-        Expr::Op(op, args) => {
-            let args: Vec<Expr> = args.iter().map(|a| substitute(a, with)).collect();
-            match (op, <[Expr; 2]>::try_from(args)) {
-                (Op::Add, Ok([a, b])) if a.as_int().or(b.as_int()).is_some() => a.plus(b),
-                (Op::Sub, Ok([a, b])) if a.as_int().or(b.as_int()).is_some() => a.minus(b),
-                (Op::Mul, Ok([a, b])) if a.as_int().or(b.as_int()).is_some() => a.times(b),
-                (op, Ok(pair)) => Expr::Op(*op, pair.to_vec()),
-                (op, Err(args)) => Expr::Op(*op, args),
-            }
-        }
-        Expr::Partial(op, k, args) => Expr::Partial(*op, *k, args.iter().map(|a| substitute(a, with)).collect()),
-        Expr::Select(p, a, b) => Expr::Select(Box::new(substitute(p, with)), Box::new(substitute(a, with)), Box::new(substitute(b, with))),
-    }
-}
-
 /// A copy of a statement in which every local that it defines is new.
 pub(super) fn renamed(kernel: &mut Kernel, s: &Stmt, names: &mut FxHashMap<Local, Local>) -> Stmt {
     let fresh = |kernel: &mut Kernel, l: Local, names: &mut FxHashMap<Local, Local>| {
@@ -285,7 +264,7 @@ pub(super) fn renamed(kernel: &mut Kernel, s: &Stmt, names: &mut FxHashMap<Local
         names.insert(l, new);
         new
     };
-    let expr = |e: &Expr, names: &FxHashMap<Local, Local>| substitute(e, &mut |l| names.get(&l).map(|n| Expr::Local(*n)));
+    let expr = |e: &Expr, names: &FxHashMap<Local, Local>| e.substitute(&mut |l| names.get(&l).map(|n| Expr::Local(*n)));
     let target = |t: &Target, names: &FxHashMap<Local, Local>| match t {
         Target::Local(l) => Target::Local(*names.get(l).unwrap_or(l)),
         Target::Place(b, offset) => Target::Place(*b, expr(offset, names)),

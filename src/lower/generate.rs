@@ -30,6 +30,38 @@ impl Lowering<'_> {
         self.generate(index, size, dest, &mut |l, place| l.accumulate(body, place));
     }
 
+    /// An array of which a bracket leaves one place in each row, as an identity has, is zeroed as a whole first.
+    pub fn store_points(&mut self, e: &Exp, dest: &Dest) -> bool {
+        let Dest::Array(view) = dest else { return false };
+        // An array that changes where it is still needs what is there.
+        if self.options.count || !has_points(self.vars, self.facts.clone(), e) || self.reads_buffer(e, view.buffer, &[]) {
+            return false;
+        }
+        self.zero(dest);
+        self.points(e, dest);
+        true
+    }
+
+    fn points(&mut self, e: &Exp, dest: &Dest) {
+        let Exp::For(index, size, body) = e else { panic!("lower: {e:?} has no points") };
+        match point(self.vars, &self.facts, *index, size, body) {
+            Some((at, inside)) => {
+                let local = self.kernel.fresh_local(self.vars.name(*index), Scalar::I64);
+                let at = self.value(&at);
+                self.emit(Stmt::Let(local, at));
+                self.env.insert(*index, Val::Scalar(Expr::Local(local)));
+                self.ranges.insert(*index, buffers::Extent::Index { lo: Some(Size::constant(0)), hi: Some(size.clone()) });
+                self.facts.enter_for(*index, size);
+                if let Exp::Guard(p, _) = &**body {
+                    self.facts.assume(p);
+                }
+                let place = self.dest_at(dest, &[Expr::Local(local)]);
+                self.store(&inside, &place);
+            }
+            None => self.generate(*index, size, dest, &mut |l, place| l.points(body, place)),
+        }
+    }
+
     /// The loop over a range of places.
     pub fn places(&mut self, range: &Range, (lo, hi): (Expr, Expr), dest: &Dest, f: &mut dyn FnMut(&mut Self, &Dest)) {
         let index = range.index;
@@ -50,4 +82,24 @@ impl Lowering<'_> {
             f(self, item, &place);
         }
     }
+}
+
+/// Whether the innermost of nested `for`s is zero but for one place, and not known to be short.
+fn has_points(vars: &Vars, mut facts: Facts, e: &Exp) -> bool {
+    let Exp::For(index, size, body) = e else { return false };
+    if point(vars, &facts, *index, size, body).is_some() {
+        return size.as_constant().is_none();
+    }
+    facts.enter_for(*index, size);
+    has_points(vars, facts, body)
+}
+
+/// The one place at which the elements of a `for` are not zero, and what is there.
+fn point(vars: &Vars, facts: &Facts, index: Var, size: &Size, body: &Exp) -> Option<(Exp, Exp)> {
+    let Exp::Guard(p, e) = body else { return None };
+    let whole = Range { index, lo: build::i64(0), hi: build::size_exp(size) };
+    let solved = solve(vars, facts, p, &whole)?;
+    let (lo, hi) = (build::exp_size(&solved.range.lo)?, build::exp_size(&solved.range.hi)?);
+    let at = solved.range.lo.clone();
+    (hi.sub(&lo).as_constant() == Some(1)).then(|| (at, solved.under((**e).clone())))
 }

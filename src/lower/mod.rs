@@ -47,6 +47,7 @@ mod schedule;
 mod singleton;
 mod sum;
 mod tiles;
+mod turn;
 mod update;
 mod views;
 mod work;
@@ -71,6 +72,8 @@ pub struct Options {
     pub contract: bool,
     /// Which loops run in lanes (`lanes.rs`).
     pub lanes: InLanes,
+    /// Whether there may be more threads than one.
+    pub threads: bool,
 }
 
 /// Which loops run several iterations side by side in the lanes of vectors.
@@ -124,6 +127,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -
         lanes::lanes(&mut kernel, &mut bounds, options.lanes == InLanes::All);
     }
     if !options.count {
+        turn::turn(&mut kernel, options);
         invariant::invariant(&mut kernel);
     }
     if !options.count && !options.strict {
@@ -273,6 +277,7 @@ impl<'a> Lowering<'a> {
             Exp::Let(..) => unreachable!("handled above"),
             Exp::For(..) | Exp::Sum(..) if l.nest(e, dest, true) => {}
             Exp::Sum(..) if l.covering(e, dest) => {}
+            Exp::For(..) if l.store_points(e, dest) => {}
             Exp::Var(_) | Exp::Index(..) => {
                 let value = l.evaluate(e, "row");
                 l.copy(&value, dest);

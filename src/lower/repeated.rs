@@ -5,7 +5,7 @@
 //! if 0 <= k { if k < n { check k < n; s } }   =  if 0 <= k { if k < n { s } }
 //! ```
 
-use super::checks::{is_short, substitute};
+use super::checks::is_short;
 use super::outward::{changes, defined};
 use super::*;
 
@@ -73,7 +73,7 @@ impl Known {
     }
 
     fn meaning(&self, e: &Expr) -> Expr {
-        substitute(e, &mut |local| self.definitions.get(&local).cloned())
+        e.substitute(&mut |local| self.definitions.get(&local).cloned())
     }
 
     fn assume(&mut self, condition: &Expr, holds: bool) {

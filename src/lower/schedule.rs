@@ -4,7 +4,7 @@ use super::work::Around;
 use super::*;
 
 /// A loop with less than this part of all that a call has to do is not worth what vectors take to compile.
-const LEAST_SHARE: f64 = 1.0 / 1024.0;
+const LEAST_SHARE: f64 = 1.0 / 8192.0;
 
 /// Longer bodies take long to compile as vectors, and gain less.
 const MOST_WEIGHT: usize = 100;

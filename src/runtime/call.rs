@@ -6,7 +6,7 @@
 
 use super::cache::{self, Loaded};
 use super::profile::{Sampler, Start, Stop};
-use super::steps::Steps;
+use super::steps::{Sized, Steps};
 use super::{Effort, Error, InLanes, Options};
 use crate::bind;
 use crate::emit::c::{ABI_VERSION, FAILS_IN_LANES, OTHER_SIZES, entry_name};
@@ -133,7 +133,9 @@ impl Compiled {
             Some(known) => known,
             None => {
                 let sizes = bind::sizes(&self.program, self.id, args).map_err(|e| failed(e.message, &e.notes.join("\n")))?;
-                KnownSizes::new(args, f.sizes.iter().map(|v| sizes[v]).collect(), sizes)
+                let given: Vec<i64> = f.sizes.iter().map(|v| sizes[v]).collect();
+                let steps = if let Code::Steps(steps) = &self.code { steps.sized(&given) } else { None };
+                KnownSizes::new(args, given, sizes, steps)
             }
         };
         let (given, sizes) = (&known.given, &known.sizes);
@@ -164,8 +166,7 @@ impl Compiled {
         // SAFETY: sizes, inputs and outputs are those of the function's type (bound and made above), the workspace is as
         // long as the code asks for, and the library is loaded as long as `self` lives.
         let status = unsafe {
-            let steps = if let Code::Steps(steps) = &self.code { steps.sized(given) } else { None };
-            let bytes = match (&self.code, &steps) {
+            let bytes = match (&self.code, &known.steps) {
                 (Code::Native { work, .. }, _) => usize::try_from(work(given.as_ptr(), inputs.as_ptr())).ok(),
                 (Code::Steps(_), Some(steps)) => steps.work,
                 (Code::Steps(_), None) => Some(0),
@@ -177,12 +178,12 @@ impl Compiled {
                     failed(format!("the call needs a workspace of {bytes} bytes, which is not to be had"), "take smaller inputs")
                 })?,
             };
-            let status = match (&self.code, &steps) {
+            let status = match (&self.code, &known.steps) {
                 (Code::Native { entry, .. }, _) => {
                     entry(given.as_ptr(), inputs.as_ptr(), outputs.as_ptr(), workspace.start.cast(), &mut context)
                 }
-                (Code::Steps(_), Some(steps)) => {
-                    steps.run(&inputs, &outputs, workspace.start, context.threads);
+                (Code::Steps(steps), Some(sized)) => {
+                    steps.run(sized, &inputs, &outputs, workspace.start, context.threads);
                     0
                 }
                 (Code::Steps(_), None) => {
@@ -229,7 +230,7 @@ impl Compiled {
 
 /// The code of a text, compiled now or before, what profiles it, and whether it was compiled before.
 fn native(kernel: &Kernel, options: Options, text: &str) -> Result<(Code, Option<Sampler>, bool), Error> {
-    let threads = options.threads && (kernel.has_threads() || options.flush);
+    let threads = kernel.has_threads() || options.threads && options.flush;
     let Loaded { library, from_cache } = cache::library(text, Options { threads, ..options })?;
     let name = entry_name(kernel);
     let missing = |e: libloading::Error| Error::new(format!("the compiled code lacks an entry: {e}"));
@@ -268,13 +269,15 @@ struct KnownSizes {
     shapes: Vec<i64>,
     given: Vec<i64>,
     sizes: bind::Sizes,
+    /// Of code that is no more than steps, if it is for such sizes.
+    steps: Option<Sized>,
 }
 
 impl KnownSizes {
-    fn new(args: &[Value], given: Vec<i64>, sizes: bind::Sizes) -> KnownSizes {
+    fn new(args: &[Value], given: Vec<i64>, sizes: bind::Sizes, steps: Option<Sized>) -> KnownSizes {
         let mut shapes = vec![];
         args.iter().for_each(|a| shape_words(a, &mut |word| shapes.push(word)));
-        KnownSizes { shapes, given, sizes }
+        KnownSizes { shapes, given, sizes, steps }
     }
     fn are_of(&self, args: &[Value]) -> bool {
         let mut known = self.shapes.iter();

@@ -33,7 +33,7 @@ pub struct Options {
     pub count: bool,
     /// Say where the time goes (`profile.rs`).
     pub profile: bool,
-    /// Make code that can use threads; calls say how many. Without, compilation takes less time.
+    /// Make code for several threads; calls say how many. Without, short loops do not know of them, which is less to compile.
     pub threads: bool,
     /// Products of matrices as such, and sums in the order that memory likes.
     pub contract: bool,
@@ -98,8 +98,8 @@ impl std::error::Error for Error {}
 
 /// The function as loops, for calls like this one: what it does not know of is not taken for granted.
 pub fn kernel(program: &Program, id: FunctionId, options: Options, call: &Call) -> Kernel {
-    let Options { strict, count, profile, contract, lanes, threads: _, flush: _, effort: _ } = options;
-    let kernel = lower::lower(program, id, lower::Options { strict, count, profile, contract, lanes }, call);
+    let Options { strict, count, profile, contract, lanes, threads, flush: _, effort: _ } = options;
+    let kernel = lower::lower(program, id, lower::Options { strict, count, profile, contract, lanes, threads }, call);
     if let Err(wrong) = crate::loops::verify::verify(&kernel) {
         panic!("lower: {wrong}\n{}", crate::loops::print::print(&kernel));
     }

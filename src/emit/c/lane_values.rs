@@ -216,7 +216,25 @@ fn has_vector_form(op: Op) -> bool {
     use Op::*;
     matches!(
         op,
-        Exp | Exp2 | Expm1 | Log | Log2 | Log10 | Log1p | Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh | Tanh | Erf | Erfc | Cbrt
+        Exp | Exp2
+            | Expm1
+            | Log
+            | Log2
+            | Log10
+            | Log1p
+            | Sin
+            | Cos
+            | Tan
+            | Asin
+            | Acos
+            | Atan
+            | Sinh
+            | Cosh
+            | Tanh
+            | Erf
+            | Erfc
+            | Cbrt
+            | Sqrt
     )
 }
 

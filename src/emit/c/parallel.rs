@@ -45,11 +45,15 @@ impl Emitter<'_> {
         if fails {
             line!(self, "iv_failure failure{n} = {{0}};");
         }
-        let threads = format!("iv_threads(context, chunks{n})");
-        line!(self, "iv_turns turns{n};");
-        line!(self, "iv_share_out(&turns{n}, chunks{n}, {threads});");
-        line!(self, "#pragma omp parallel num_threads({threads}) if ({threads} > 1)");
-        line!(self, "for (int64_t chunk{n} = iv_take(&turns{n}); chunk{n} < chunks{n}; chunk{n} = iv_take(&turns{n})) {{");
+        if p.threads {
+            let threads = format!("iv_threads(context, chunks{n})");
+            line!(self, "iv_turns turns{n};");
+            line!(self, "iv_share_out(&turns{n}, chunks{n}, {threads});");
+            line!(self, "#pragma omp parallel num_threads({threads}) if ({threads} > 1)");
+            line!(self, "for (int64_t chunk{n} = iv_take(&turns{n}); chunk{n} < chunks{n}; chunk{n} = iv_take(&turns{n})) {{");
+        } else {
+            line!(self, "for (int64_t chunk{n} = 0; chunk{n} < chunks{n}; chunk{n}++) {{");
+        }
         self.depth += 1;
         let marked = self.marked;
         if self.style.profile {
@@ -118,7 +122,9 @@ impl Emitter<'_> {
             line!(self, "iv_chunk_{n}:");
             self.depth += 1;
             self.line("if (status) {");
-            self.line("    #pragma omp critical(iverson)");
+            if p.threads {
+                self.line("    #pragma omp critical(iverson)");
+            }
             line!(self, "    iv_keep(&failure{n}, chunk{n}, context);");
             self.line("}");
         }

@@ -291,6 +291,24 @@ IV_NUMBERS_OF(float, 16, f)
 IV_NUMBERS_OF(int64_t, 16, l)
 IV_NUMBERS_OF(int32_t, 16, i)
 
+/* Roots: what compilers make of a loop over lanes depends on what stands around it. */
+#ifdef IV_MASKS
+static inline iv_v8d iv_sqrt_8d(iv_v8d x) { return __builtin_ia32_sqrtpd512_mask(x, x, (unsigned char)-1, 4); }
+static inline iv_v16f iv_sqrt_16f(iv_v16f x) { return __builtin_ia32_sqrtps512_mask(x, x, (unsigned short)-1, 4); }
+static inline iv_v8f iv_sqrt_8f(iv_v8f x) { return __builtin_ia32_sqrtps256(x); }
+#else
+#define IV_SQRT_OF(N, s, sqrt)                                                                                         \
+    static inline iv_v##N##s iv_sqrt_##N##s(iv_v##N##s x)                                                              \
+    {                                                                                                                  \
+        iv_v##N##s r;                                                                                                  \
+        for (int l = 0; l < N; l++) r[l] = sqrt(x[l]);                                                                 \
+        return r;                                                                                                      \
+    }
+IV_SQRT_OF(8, d, sqrt)
+IV_SQRT_OF(8, f, sqrtf)
+IV_SQRT_OF(16, f, sqrtf)
+#endif
+
 /* Scalar functions in lanes: glibc has vector forms of many (`IV_VECTOR` in iverson_math.h). */
 #if defined(IV_SIMD_MATHS) && defined(__AVX512F__)
 #define IV_FUNCTION_AS(own, name)                                                                                      \
