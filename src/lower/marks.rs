@@ -8,6 +8,19 @@
 use super::*;
 use crate::diagnostic::Span;
 
+/// A loop with nothing in it but another as what is made of the two, if something is: marks between them then stand around it.
+pub(super) fn pair(s: Stmt, make: &mut dyn FnMut(&Loop, &Loop) -> Option<Loop>) -> Vec<Stmt> {
+    let Stmt::Loop(outer) = &s else { return vec![s] };
+    let is_mark = |s: &&Stmt| matches!(s, Stmt::Mark(_));
+    let before: Vec<Stmt> = outer.body.iter().take_while(is_mark).cloned().collect();
+    let Some((Stmt::Loop(inner), behind)) = outer.body[before.len()..].split_first() else { return vec![s] };
+    let made = if behind.iter().all(|s| is_mark(&s)) { make(outer, inner) } else { None };
+    match made {
+        Some(made) => before.into_iter().chain([Stmt::Loop(made)]).chain(behind.to_vec()).collect(),
+        None => vec![s],
+    }
+}
+
 impl Lowering<'_> {
     /// As `apart`, under the mark of the construct if it loops.
     pub fn apart_marked<R>(&mut self, e: &Exp, f: impl FnOnce(&mut Self) -> R) -> R {

@@ -26,6 +26,7 @@ mod contract;
 mod count;
 mod cover;
 mod deliver;
+mod flatten;
 mod generate;
 mod history;
 mod in_place;
@@ -121,6 +122,9 @@ pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -
         checks::before_loops(&mut kernel);
         repeated::repeated(&mut kernel);
         checks::lift(&mut kernel);
+    }
+    if !options.count {
+        flatten::flatten(&mut kernel, options);
     }
     schedule::schedule(&mut kernel, options);
     if !options.count && !options.strict && options.lanes != InLanes::None {

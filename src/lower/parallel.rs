@@ -13,8 +13,6 @@ const MOST: usize = 64;
 const MOST_PARTS: usize = 16;
 /// The most statements of a body that is written twice, with threads and without.
 const MOST_TWICE: usize = 40;
-/// The most statements of a body that is no function of its own where there is one thread.
-const MOST_INLINE: usize = 4;
 /// What an operation costs, in loops that do one after the other, and in those that do several at once.
 const PLAIN: i64 = 4;
 const IN_VECTORS: i64 = 1;
@@ -139,9 +137,8 @@ impl Marker<'_> {
         if self.options.strict && (!locals.is_empty() || !shared.is_empty()) {
             return None;
         }
-        // A compiler makes a function of what threads do, in which it has all registers: long bodies gain by that on one thread, too.
-        let threads =
-            self.options.threads || statements(&l.body) > MOST_INLINE || !matches!(l.schedule, Schedule::Plain | Schedule::Vector);
+        // A compiler makes a function of what threads do, in which it has all registers: nests gain by that on one thread, too.
+        let threads = self.options.threads || l.schedule != Schedule::Vector;
         if !threads && locals.is_empty() && shared.is_empty() {
             return None;
         }

@@ -7,24 +7,28 @@
 use super::*;
 
 pub(super) fn turn(kernel: &mut Kernel, options: Options) {
-    kernel.body.iter_mut().for_each(|s| visit(s, options));
+    kernel.body = block(std::mem::take(&mut kernel.body), options);
 }
 
-fn visit(s: &mut Stmt, options: Options) {
-    if let Stmt::Loop(l) = s {
+fn block(stmts: Vec<Stmt>, options: Options) -> Vec<Stmt> {
+    let mut out = vec![];
+    for mut s in stmts {
         // What runs in lanes has its own rules.
-        if matches!(l.schedule, Schedule::Lanes(_)) {
-            return;
+        if !matches!(&s, Stmt::Loop(l) if matches!(l.schedule, Schedule::Lanes(_))) {
+            for inner in s.blocks_mut() {
+                *inner = block(std::mem::take(inner), options);
+            }
         }
-        if let Some(turned) = turned(l, options) {
-            *l = turned;
-        }
+        out.extend(marks::pair(s, &mut |outer, inner| turned(outer, inner, options)));
     }
-    s.blocks_mut().into_iter().for_each(|b| b.iter_mut().for_each(|s| visit(s, options)));
+    out
 }
 
-fn turned(outer: &Loop, options: Options) -> Option<Loop> {
-    let [Stmt::Loop(inner)] = outer.body.as_slice() else { return None };
+fn turned(outer: &Loop, inner: &Loop, options: Options) -> Option<Loop> {
+    let in_lanes = |l: &Loop| matches!(l.schedule, Schedule::Lanes(_));
+    if in_lanes(outer) || in_lanes(inner) {
+        return None;
+    }
     let (order, may_set) = match (&outer.order, &inner.order) {
         (Order::Independent, Order::Independent) => (Order::Independent, true),
         // Sums come together in another order.

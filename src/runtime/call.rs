@@ -139,7 +139,7 @@ impl Compiled {
             }
         };
         let (given, sizes) = (&known.given, &known.sizes);
-        let mut inputs = vec![];
+        let mut inputs = Vec::with_capacity(args.len());
         args.iter().for_each(|a| input_leaves(a, &mut inputs));
 
         let evaluate = |size: &crate::types::Size| size.evaluate(&|v| sizes.get(&v).copied()).and_then(|n| usize::try_from(n.max(0)).ok());
