@@ -254,7 +254,7 @@ impl Emitter<'_> {
                                 name
                             }
                         };
-                        line!(self, "const int64_t end{k} = iv_saturating_add(slot[{k}], iv_saturating_mul({chunks}, {size}));")
+                        line!(self, "const int64_t end{k} = iv_saturating_add(slot[{k}], iv_copies({chunks}, {size}));")
                     }
                 }
                 line!(self, "end = iv_int_max(end, end{k});");
@@ -452,7 +452,7 @@ impl Emitter<'_> {
                     None => line!(self, "{ty} *{name} = ({ty} *)((char *)work + slot[{k}]);"),
                     Some(_) => {
                         let size = format!("iv_slot_bytes({}, sizeof({ty}))", self.e(&slot.count));
-                        line!(self, "{ty} *{name} = ({ty} *)((char *)work + slot[{k}] + iv_thread() * {size});")
+                        line!(self, "{ty} *{name} = ({ty} *)((char *)work + slot[{k}] + iv_copy({size}));")
                     }
                 }
             }

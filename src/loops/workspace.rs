@@ -8,6 +8,8 @@ use rustc_hash::FxHashMap;
 
 /// What each slot is rounded up to.
 const LINE: i128 = 64;
+/// How far copies that threads have to themselves are apart, and from all else: `IV_APART` of iverson.h.
+const APART: i128 = 8192;
 
 /// What is known of a call before it is made: the sizes and the scalar inputs, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -125,8 +127,11 @@ pub fn slots(kernel: &Kernel, entry: &Entry, threads: usize) -> Option<Vec<(i128
         let start = slot.behind.iter().map(|s| slots[*s].1).max().unwrap_or(0);
         let count = entry.evaluate(&slot.count)?.max(0);
         let own = (count.saturating_mul(slot.scalar.bytes() as i128) + LINE - 1) / LINE * LINE;
-        let copies = slot.copies.as_ref().map_or(1, |chunks| chunks.most.min(threads).max(1) as i128);
-        slots.push((start, start.saturating_add(own.saturating_mul(copies))));
+        let all = match &slot.copies {
+            None => own,
+            Some(chunks) => APART.saturating_add((own + APART).saturating_mul(chunks.most.min(threads).max(1) as i128)),
+        };
+        slots.push((start, start.saturating_add(all)));
     }
     Some(slots)
 }
@@ -167,6 +172,7 @@ mod tests {
         for rule in [
             format!("#define IV_GRAIN {GRAIN:?}\n"),
             format!("#define IV_MOST_OWN {MOST_OWN:?}\n"),
+            format!("#define IV_APART {APART}\n"),
             format!("chunks > work / ({OWN:?} * (double)own)"),
             format!("m >= {LEAST_SIDE} && n >= {LEAST_SIDE} && k >= {LEAST_SIDE} && "),
             format!("(double)m * (double)n * (double)k >= {LEAST_PRODUCT}.0;"),

@@ -124,6 +124,14 @@ static inline int64_t iv_slot_bytes(int64_t count, int64_t size)
     return bytes > INT64_MAX - 63 ? INT64_MAX : (bytes + 63) & ~(int64_t)63;
 }
 
+/* Memory that threads have to themselves lies so far apart, and from all other, that no processor fetches ahead into what another
+   one writes: they would wait for each other. */
+#define IV_APART 8192
+static inline int64_t iv_copies(int64_t copies, int64_t bytes)
+{
+    return iv_saturating_add(IV_APART, iv_saturating_mul(copies, iv_saturating_add(bytes, IV_APART)));
+}
+
 /* Parallel loops run in chunks, whose number depends on sizes alone: on the bounds, on what an iteration costs about (an
    operation in vectors 1, else 4), and on how many elements each chunk has to itself and must zero and add up at the end.
    As loops/workspace.rs has it, which leaves out the threads of loops of one chunk. */
@@ -169,6 +177,8 @@ static inline int64_t iv_thread(void) { return omp_get_thread_num(); }
 #else
 static inline int64_t iv_thread(void) { return 0; }
 #endif
+/* Where the copy of a thread begins. */
+static inline int64_t iv_copy(int64_t bytes) { return IV_APART + iv_thread() * (bytes + IV_APART); }
 /* Chunks by turns: a thread takes those of its own part first, so that the next call finds its data where it was, and then what
    others have left of theirs. */
 enum { IV_QUEUES = 16 };
