@@ -233,7 +233,7 @@ pub struct Parallel {
     pub chunks: Chunks,
     /// How the iterations of a chunk run: not over threads again.
     pub within: Schedule,
-    /// Whether the loop runs again and again in another: a single chunk then goes without the threads' machinery.
+    /// Whether the loop runs again and again in another, and may be short: a single chunk then goes without the threads' machinery.
     pub again: bool,
     /// Whether there are threads: else chunks run one after the other, and are there to add up in the same order.
     pub threads: bool,

@@ -76,17 +76,13 @@ impl Entry {
         matches!((side(&g.rows), side(&g.columns), side(&g.depth)), (Some(m), Some(n), Some(k)) if is_large(m, n, k))
     }
 
-    /// Whether a loop that could run over threads is known to have too little to do for that: `iv_chunks` is 1.
-    pub fn is_one_chunk(&self, chunks: &Chunks) -> bool {
+    /// Whether a loop that could run over threads has too little to do for that, if it is known: `iv_chunks` is 1.
+    pub fn is_one_chunk(&self, chunks: &Chunks) -> Option<bool> {
         let number = |e: &Expr| self.evaluate(e).map(|n| n as f64);
-        let (Some(lo), Some(hi), Some(cost), Some(own)) =
-            (number(&chunks.lo), number(&chunks.hi), number(&chunks.cost), number(&chunks.private))
-        else {
-            return false;
-        };
+        let (lo, hi, cost, own) = (number(&chunks.lo)?, number(&chunks.hi)?, number(&chunks.cost)?, number(&chunks.private)?);
         let (count, work) = (hi - lo, (hi - lo) * cost);
         if work < 2.0 * GRAIN || count < 2.0 {
-            return true;
+            return Some(true);
         }
         let mut chunks = work / GRAIN;
         if own > 0.0 {
@@ -95,7 +91,7 @@ impl Entry {
                 chunks = (MOST_OWN / own).max(4.0);
             }
         }
-        chunks < 2.0
+        Some(chunks < 2.0)
     }
 }
 

@@ -160,14 +160,15 @@ impl Marker<'_> {
             private.push(Private { buffer: place.buffer, parts, count: place.count.clone() });
         }
         let chunks = Chunks { lo: l.lo.clone(), hi: l.hi.clone(), cost, private: elements, most, planned };
-        if self.entry.is_one_chunk(&chunks) {
+        let is_one = self.entry.is_one_chunk(&chunks);
+        if is_one == Some(true) {
             return None;
         }
         Some((
             Parallel {
                 chunks,
                 within: l.schedule.clone(),
-                again: self.around.trip.is_some() && statements(&l.body) <= MOST_TWICE,
+                again: is_one.is_none() && self.around.trip.is_some() && statements(&l.body) <= MOST_TWICE,
                 threads,
                 private,
             },

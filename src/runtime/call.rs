@@ -128,7 +128,8 @@ impl Compiled {
         let f = self.program.function(self.id);
         let failed = |message: String, note: &str| Failure { site: f.span, called: None, message, note: note.to_string() };
         let spare = self.spare.lock().unwrap_or_else(|e| e.into_inner()).take();
-        let (known, kept) = spare.map_or((None, None), |s| (Some(s.sizes), Some(s.workspace)));
+        let (known, kept, leaves) = spare.map_or((None, None, None), |s| (Some(s.sizes), Some(s.workspace), Some(s.leaves)));
+        let Leaves { mut inputs, mut outputs } = leaves.unwrap_or_default();
         let known = match known.filter(|known| known.are_of(args)) {
             Some(known) => known,
             None => {
@@ -139,7 +140,6 @@ impl Compiled {
             }
         };
         let (given, sizes) = (&known.given, &known.sizes);
-        let mut inputs = Vec::with_capacity(args.len());
         args.iter().for_each(|a| input_leaves(a, &mut inputs));
 
         let evaluate = |size: &crate::types::Size| size.evaluate(&|v| sizes.get(&v).copied()).and_then(|n| usize::try_from(n.max(0)).ok());
@@ -147,7 +147,6 @@ impl Compiled {
             let made = Value::zero(&f.result, &|v| sizes.get(&v).copied()).map_err(|e| e.about("the result"));
             *result = Some(made.map_err(|e| failed(e.message, &e.notes.join("\n")))?);
         }
-        let mut outputs = vec![];
         output_leaves(result.as_mut().expect("made above"), &mut outputs);
 
         let mut context = Context {
@@ -191,7 +190,10 @@ impl Compiled {
                     OTHER_SIZES
                 }
             };
-            *self.spare.lock().unwrap_or_else(|e| e.into_inner()) = Some(Spare { workspace, sizes: known });
+            inputs.clear();
+            outputs.clear();
+            let leaves = Leaves { inputs, outputs };
+            *self.spare.lock().unwrap_or_else(|e| e.into_inner()) = Some(Spare { workspace, sizes: known, leaves });
             status
         };
         self.copied_bytes.store(context.copied_bytes, Ordering::Relaxed);
@@ -262,7 +264,17 @@ fn keep(library: libloading::Library, c_source: &str) -> Option<libloading::Libr
 struct Spare {
     workspace: Workspace,
     sizes: KnownSizes,
+    leaves: Leaves,
 }
+
+/// Where the arrays and numbers of a call are: empty between calls, so that only the memory is kept.
+#[derive(Default)]
+struct Leaves {
+    inputs: Vec<*const c_void>,
+    outputs: Vec<*mut c_void>,
+}
+// SAFETY: there are no pointers in it when it is kept.
+unsafe impl Send for Leaves {}
 
 /// The sizes of a call, and the shapes of arguments that they follow from.
 struct KnownSizes {
