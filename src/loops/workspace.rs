@@ -8,8 +8,6 @@ use rustc_hash::FxHashMap;
 
 /// What each slot is rounded up to.
 const LINE: i128 = 64;
-/// How far copies that threads have to themselves are apart, and from all else: `IV_APART` of iverson.h.
-const APART: i128 = 8192;
 
 /// What is known of a call before it is made: the sizes and the scalar inputs, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -110,7 +108,7 @@ pub fn is_large(m: i64, n: i64, k: i64) -> bool {
 }
 
 /// The bytes of the arena; `None` where something is not known. Loops that run over threads have at most as many copies of
-/// their buffers as threads.
+/// their buffers as threads; what lies between these (`IV_APART` of iverson.h) is not used, and not counted.
 pub fn bytes(kernel: &Kernel, call: &Call, threads: usize) -> Option<u64> {
     let slots = slots(kernel, &Entry::new(kernel, call), threads)?;
     Some(u64::try_from(slots.into_iter().map(|(_, end)| end).max().unwrap_or(0)).unwrap_or(u64::MAX))
@@ -123,11 +121,8 @@ pub fn slots(kernel: &Kernel, entry: &Entry, threads: usize) -> Option<Vec<(i128
         let start = slot.behind.iter().map(|s| slots[*s].1).max().unwrap_or(0);
         let count = entry.evaluate(&slot.count)?.max(0);
         let own = (count.saturating_mul(slot.scalar.bytes() as i128) + LINE - 1) / LINE * LINE;
-        let all = match &slot.copies {
-            None => own,
-            Some(chunks) => APART.saturating_add((own + APART).saturating_mul(chunks.most.min(threads).max(1) as i128)),
-        };
-        slots.push((start, start.saturating_add(all)));
+        let copies = slot.copies.as_ref().map_or(1, |chunks| chunks.most.min(threads).max(1) as i128);
+        slots.push((start, start.saturating_add(own.saturating_mul(copies))));
     }
     Some(slots)
 }
@@ -168,7 +163,6 @@ mod tests {
         for rule in [
             format!("#define IV_GRAIN {GRAIN:?}\n"),
             format!("#define IV_MOST_OWN {MOST_OWN:?}\n"),
-            format!("#define IV_APART {APART}\n"),
             format!("chunks > work / ({OWN:?} * (double)own)"),
             format!("m >= {LEAST_SIDE} && n >= {LEAST_SIDE} && k >= {LEAST_SIDE} && "),
             format!("(double)m * (double)n * (double)k >= {LEAST_PRODUCT}.0;"),
