@@ -31,13 +31,27 @@ fn flat(kernel: &mut Kernel, outer: &Loop, inner: &Loop, options: Options) -> Op
         _ => false,
     };
     let from_zero = outer.lo.as_int() == Some(0) && inner.lo.as_int() == Some(0);
-    if !is_same || !from_zero || inner.hi.mentions(outer.index) {
+    // A range that ends below zero is empty; two such would make a long one.
+    if !is_same || !from_zero || !is_length(kernel, &inner.hi) {
         return None;
     }
     let index = kernel.fresh_local(kernel.local(inner.index).name.clone(), Scalar::I64);
     let nest = Nest { outer: outer.index, inner: inner.index, length: &inner.hi, index };
     let body: Option<Vec<Stmt>> = inner.body.iter().map(|s| nest.stmt(s)).collect();
     Some(Loop { index, hi: outer.hi.clone().times(inner.hi.clone()), body: body?, ..outer.clone() })
+}
+
+/// Whether a number is not negative: sizes of arrays, and what is made of them.
+fn is_length(kernel: &Kernel, e: &Expr) -> bool {
+    match e {
+        Expr::Lit(Lit::I64(n)) => *n >= 0,
+        Expr::Local(l) => kernel.sizes.contains(l),
+        Expr::Op(Op::Add | Op::Mul, args) => args.iter().all(|a| is_length(kernel, a)),
+        Expr::Op(Op::Max, args) => {
+            args.iter().any(|a| is_length(kernel, a)) && !args.iter().any(|a| a.any(&mut |e| matches!(e, Expr::Load(..))))
+        }
+        _ => false,
+    }
 }
 
 struct Nest<'a> {

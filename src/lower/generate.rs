@@ -51,12 +51,15 @@ impl Lowering<'_> {
                 self.emit(Stmt::Let(local, at));
                 self.env.insert(*index, Val::Scalar(Expr::Local(local)));
                 self.ranges.insert(*index, buffers::Extent::Index { lo: Some(Size::constant(0)), hi: Some(size.clone()) });
+                // What is known there is not known behind.
+                let facts = self.facts.clone();
                 self.facts.enter_for(*index, size);
                 if let Exp::Guard(p, _) = &**body {
                     self.facts.assume(p);
                 }
                 let place = self.dest_at(dest, &[Expr::Local(local)]);
                 self.store(&inside, &place);
+                self.facts = facts;
             }
             None => self.generate(*index, size, dest, &mut |l, place| l.points(body, place)),
         }

@@ -82,6 +82,10 @@ type Ends = (Expr, Expr);
 /// The bounds of the inner index, and within them of the outer one: of a rectangle, or a triangle.
 fn bounds(outer: &Loop, inner: &Loop) -> Option<(Ends, Ends)> {
     let (a, b) = (outer.index, Expr::Local(inner.index));
+    // What is read for them need not be there where the outer loop does not run.
+    if [&inner.lo, &inner.hi].into_iter().any(|e| e.any(&mut |e| matches!(e, Expr::Load(..)))) {
+        return None;
+    }
     let beyond = |e: &Expr| {
         let rest = e.substitute(&mut |l| (l == a).then(|| Expr::int(0))).as_int()?;
         (e.slope(a)?.as_int() == Some(1)).then_some(rest)
