@@ -144,6 +144,7 @@ fn a_compiler_that_fails_leaves_the_code_to_look_at() {
     let output = place.value().env("CC", "false").output().unwrap();
     let message = text(&output);
     assert!(message.contains("the C compiler rejected the code made for this program"), "{message}");
+    assert!(message.contains("false said nothing, and ended with exit status: 1"), "{message}");
     let kept = message.split("the code is in ").nth(1).unwrap().split_whitespace().next().unwrap();
     assert!(std::fs::read_to_string(kept).unwrap().contains("iv_of_f"), "{message}");
 }

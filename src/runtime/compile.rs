@@ -85,7 +85,9 @@ impl Compiler {
         let output = unfinished::output(&mut command)
             .map_err(|e| Error::new(format!("cannot run the C compiler {}: {e}", self.program.display())))?;
         if !output.status.success() {
-            return Ok(Err(String::from_utf8_lossy(&output.stderr).into_owned()));
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let program = self.program.display();
+            return Ok(Err(if said.trim().is_empty() { format!("{program} said nothing, and ended with {}", output.status) } else { said }));
         }
         Ok(if is_bare { is_complete(library) } else { Ok(()) })
     }
