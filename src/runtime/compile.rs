@@ -87,7 +87,11 @@ impl Compiler {
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             let program = self.program.display();
-            return Ok(Err(if said.trim().is_empty() { format!("{program} said nothing, and ended with {}", output.status) } else { said }));
+            return Ok(Err(if said.trim().is_empty() {
+                format!("{program} said nothing, and ended with {}", output.status)
+            } else {
+                said
+            }));
         }
         Ok(if is_bare { is_complete(library) } else { Ok(()) })
     }
