@@ -44,15 +44,12 @@ fn turned(outer: &Loop, inner: &Loop, options: Options) -> Option<Loop> {
         let stride = |index: Local| offset.slope(index).and_then(|slope| slope.as_int());
         strides.push((stride(outer.index), stride(inner.index)));
     };
-    let mut named = FxHashSet::default();
     for s in &inner.body {
         match s {
-            Stmt::Let(local, _) => {
-                named.insert(*local);
-            }
             Stmt::Add(Target::Place(_, offset), _) => seen(offset),
             Stmt::Set(Target::Place(_, offset), _) if may_set => seen(offset),
-            Stmt::Add(Target::Local(local), _) if !named.contains(local) => {}
+            Stmt::Add(Target::Local(_), _) => {}
+            // Through places that are named before one does not see.
             _ => return None,
         }
         s.for_each_expr(&mut |e| {
@@ -64,16 +61,15 @@ fn turned(outer: &Loop, inner: &Loop, options: Options) -> Option<Loop> {
             });
         });
     }
-    // A place that is named inside is not seen through.
     let is_near = |stride: &Option<i64>| matches!(stride, Some(0 | 1));
     let is_better = strides.iter().all(|(outer, _)| is_near(outer)) && strides.iter().any(|(_, inner)| !is_near(inner));
-    if !is_better || strides.iter().all(|(outer, _)| *outer == Some(0)) || !named.is_empty() {
+    if !is_better || strides.iter().all(|(outer, _)| *outer == Some(0)) {
         return None;
     }
     let ((lo, hi), (within_lo, within_hi)) = bounds(outer, inner)?;
-    let vectors = if inner.schedule == Schedule::Plain { Schedule::Plain } else { Schedule::Vector };
-    let within =
-        Loop { index: outer.index, lo: within_lo, hi: within_hi, order: order.clone(), schedule: vectors, body: inner.body.clone() };
+    // Steps of the outer loop may add to the same places.
+    let schedule = if matches!(order, Order::Accumulation(..)) { Schedule::Plain } else { inner.schedule.clone() };
+    let within = Loop { index: outer.index, lo: within_lo, hi: within_hi, order: order.clone(), schedule, body: inner.body.clone() };
     Some(Loop { index: inner.index, lo, hi, order, schedule: Schedule::Plain, body: vec![Stmt::Loop(within)] })
 }
 
