@@ -520,7 +520,6 @@ impl Expr {
     pub fn mentions(&self, local: Local) -> bool {
         self.any(&mut |e| matches!(e, Expr::Local(l) if *l == local))
     }
-    /// The expression with each read, innermost first, as `f` has it.
     /// By how much a number rises with an index, if by as much at every step.
     pub fn slope(&self, index: Local) -> Option<Expr> {
         if !self.mentions(index) {
@@ -558,6 +557,7 @@ impl Expr {
             }
         }
     }
+    /// The expression with each read, innermost first, as `f` has it.
     pub fn map_loads(self, f: &mut impl FnMut(Buffer, Expr) -> Expr) -> Expr {
         match self {
             Expr::Lit(_) | Expr::Local(_) => self,

@@ -6,7 +6,7 @@
 
 use super::cache::{self, Loaded};
 use super::profile::{Sampler, Start, Stop};
-use super::steps::{Sized, Steps};
+use super::steps::{Fitted, Steps};
 use super::{Effort, Error, InLanes, Options};
 use crate::bind;
 use crate::emit::c::{ABI_VERSION, FAILS_IN_LANES, OTHER_SIZES, entry_name};
@@ -135,7 +135,7 @@ impl Compiled {
             None => {
                 let sizes = bind::sizes(&self.program, self.id, args).map_err(|e| failed(e.message, &e.notes.join("\n")))?;
                 let given: Vec<i64> = f.sizes.iter().map(|v| sizes[v]).collect();
-                let steps = if let Code::Steps(steps) = &self.code { steps.sized(&given) } else { None };
+                let steps = if let Code::Steps(steps) = &self.code { steps.fitted(&given) } else { None };
                 KnownSizes::new(args, given, sizes, steps)
             }
         };
@@ -181,8 +181,8 @@ impl Compiled {
                 (Code::Native { entry, .. }, _) => {
                     entry(given.as_ptr(), inputs.as_ptr(), outputs.as_ptr(), workspace.start.cast(), &mut context)
                 }
-                (Code::Steps(steps), Some(sized)) => {
-                    steps.run(sized, &inputs, &outputs, workspace.start, context.threads);
+                (Code::Steps(steps), Some(fitted)) => {
+                    steps.run(fitted, &inputs, &outputs, workspace.start, context.threads);
                     0
                 }
                 (Code::Steps(_), None) => {
@@ -282,11 +282,11 @@ struct KnownSizes {
     given: Vec<i64>,
     sizes: bind::Sizes,
     /// Of code that is no more than steps, if it is for such sizes.
-    steps: Option<Sized>,
+    steps: Option<Fitted>,
 }
 
 impl KnownSizes {
-    fn new(args: &[Value], given: Vec<i64>, sizes: bind::Sizes, steps: Option<Sized>) -> KnownSizes {
+    fn new(args: &[Value], given: Vec<i64>, sizes: bind::Sizes, steps: Option<Fitted>) -> KnownSizes {
         let mut shapes = vec![];
         args.iter().for_each(|a| shape_words(a, &mut |word| shapes.push(word)));
         KnownSizes { shapes, given, sizes, steps }

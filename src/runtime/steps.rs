@@ -16,7 +16,7 @@ pub struct Steps {
 }
 
 /// The steps of calls of certain sizes.
-pub struct Sized {
+pub struct Fitted {
     steps: Vec<Step<i64>>,
     /// Where the slots of the arena begin, in bytes.
     starts: Vec<usize>,
@@ -79,7 +79,7 @@ impl Steps {
     }
 
     /// For a call, if it is one of those that they are for.
-    pub fn sized(&self, sizes: &[i64]) -> Option<Sized> {
+    pub fn fitted(&self, sizes: &[i64]) -> Option<Fitted> {
         let entry = Entry::new(&self.kernel, &Call { sizes: sizes.to_vec(), scalars: vec![] });
         if !self.kernel.assumed.iter().all(|condition| entry.holds(condition) == Some(true)) {
             return None;
@@ -89,12 +89,12 @@ impl Steps {
         let starts = slots.into_iter().map(|(start, _)| start as usize).collect();
         let number = |e: &Expr| entry.evaluate(e).expect("all is known") as i64;
         let steps = self.body.iter().map(|step| step.map(&number)).collect();
-        Some(Sized { steps, starts, work: isize::try_from(work).ok().map(|work| work as usize) })
+        Some(Fitted { steps, starts, work: isize::try_from(work).ok().map(|work| work as usize) })
     }
 
     /// # Safety
     /// The arrays are those that the kernel is for, at these sizes, and `work` is as long as it must be.
-    pub unsafe fn run(&self, sized: &Sized, inputs: &[*const c_void], outputs: &[*mut c_void], work: *mut u8, threads: i32) {
+    pub unsafe fn run(&self, fitted: &Fitted, inputs: &[*const c_void], outputs: &[*mut c_void], work: *mut u8, threads: i32) {
         let scalar = |at: &At<i64>| self.kernel.buffer(at.buffer).scalar;
         let bytes = |at: &At<i64>, count: i64| count.max(0) as usize * scalar(at).bytes();
         // SAFETY: as promised.
@@ -102,12 +102,12 @@ impl Steps {
             let start = match self.kernel.buffer(at.buffer).home {
                 Home::Input(k) => inputs[k].cast::<u8>().cast_mut(),
                 Home::Output(k) => outputs[k].cast::<u8>(),
-                Home::Arena(slot) => work.add(sized.starts[slot]),
+                Home::Arena(slot) => work.add(fitted.starts[slot]),
                 Home::Unplanned | Home::Stack(_) | Home::Reserve(_) => panic!("runtime: seen before"),
             };
             start.add(bytes(at, at.offset))
         };
-        for step in &sized.steps {
+        for step in &fitted.steps {
             match step {
                 // SAFETY: as promised.
                 Step::Zero { to, count } => unsafe { address(to).write_bytes(0, bytes(to, *count)) },
