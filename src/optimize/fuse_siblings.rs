@@ -1,11 +1,13 @@
 //! Fusion of loops side by side: one traversal, several results.
 //!
-//! `(for i. a(i), for j. b(j))`   is   `for i. (a(i), b(i))`, in tuples and in neighbouring `let`s, where the second does
-//! not need the first, and they read an array in common: loops that have nothing in common each have their own best order.
+//! `(for i. a(i), for j. b(j))`   is   `for i. (a(i), b(i))`, in tuples and in `let`s one behind the other, where neither the
+//! second nor what stands between them needs the first, and they read an array in common: loops that have nothing in common
+//! each have their own best order. What both compute in a step is computed once.
 //!
 //! `let (x, y) = for i. (a(i), b(i)); (x, for j. c(y[j]))`   is   `let (x, z) = for i. (a(i), c(b(i))); (x, z)`, where that is
 //! all that `y` is for.
 
+use super::share::share;
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
 use crate::ir::destination::uses;
@@ -22,16 +24,18 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
             if let Some(k) = (0..first.len()).find(|k| is_absorbed(&first, *k, &value, &body)) {
                 return Ok(absorb(cx, first, k, *value, *body));
             }
-            let (a, rest) = match (*value, *body) {
-                (a @ Exp::For(..), Exp::Let(second, b, rest)) if matches!(*b, Exp::For(..)) && !b.mentions_any(&first) => {
-                    (a, (second, *b, *rest))
+            let Some(place) = sibling(cx, &first, &value, &body) else { return Err(let_(first, *value, *body)) };
+            let (mut between, mut rest) = (vec![], *body);
+            loop {
+                let Exp::Let(second, b, after) = rest else { unreachable!("a loop was found there") };
+                rest = *after;
+                if between.len() == place {
+                    let both = merge(cx, *value, *b, (first.len(), second.len()));
+                    // What both compute is computed once.
+                    let both = share(cx, both);
+                    return Ok(lets(between, let_([first, second].concat(), both, rest)));
                 }
-                (value, body) => return Err(let_(first, value, body)),
-            };
-            let (second, b, rest) = rest;
-            match merge(cx, a, b, (first.len(), second.len())) {
-                Ok(both) => Ok(let_([first, second].concat(), both, rest)),
-                Err((a, b)) => Err(let_(first, a, let_(second, b, rest))),
+                between.push((second, *b));
             }
         }
         // A tuple whose parts are all generated over one domain.
@@ -39,7 +43,7 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
             let mut merged = 0;
             let all = parts.into_iter().reduce(|a, b| {
                 merged += 1;
-                merge(cx, a, b, (merged, 1)).unwrap_or_else(|_| unreachable!("of one domain"))
+                merge(cx, a, b, (merged, 1))
             });
             Ok(all.expect("two parts"))
         }
@@ -106,21 +110,42 @@ fn replaced(exp: Exp, by: &impl Fn(&Exp) -> Option<Exp>) -> Exp {
     }
 }
 
-/// Two loops as one, where the results of their bodies are taken apart into so many parts each.
-fn merge(cx: &mut Context, a: Exp, b: Exp, counts: (usize, usize)) -> Result<Exp, (Exp, Exp)> {
-    match (a, b) {
-        (Exp::For(i, n, e), Exp::For(j, m, f))
-            if n.axis() == m.axis() && has_parts(&e, counts.0) && has_parts(&f, counts.1) && share_an_array(cx, &e, &f) =>
-        {
-            let f = substitute(cx.vars, *f, &Substitution::from_iter([(j, Exp::Var(i))]));
-            let (mut bindings, e) = split(*e);
-            let (more, f) = split(f);
-            bindings.extend(more);
-            let parts = [parts(e, counts.0), parts(f, counts.1)].concat();
-            Ok(for_(i, n, lets(bindings, Exp::Tuple(parts))))
+/// How many `let`s stand between a loop and one of those behind it that can be one with it, none of which needs the first.
+fn sibling(cx: &Context, first: &[Var], value: &Exp, body: &Exp) -> Option<usize> {
+    let mut rest = body;
+    let mut between = 0;
+    while let Exp::Let(second, b, after) = rest {
+        if b.mentions_any(first) {
+            return None;
         }
-        (a, b) => Err((a, b)),
+        if merges(cx, value, b, (first.len(), second.len())) {
+            return Some(between);
+        }
+        between += 1;
+        rest = after;
     }
+    None
+}
+
+/// Whether two loops, whose bodies have so many parts, can be one.
+fn merges(cx: &Context, a: &Exp, b: &Exp, counts: (usize, usize)) -> bool {
+    match (a, b) {
+        (Exp::For(_, n, e), Exp::For(_, m, f)) => {
+            n.axis() == m.axis() && has_parts(e, counts.0) && has_parts(f, counts.1) && share_an_array(cx, e, f)
+        }
+        _ => false,
+    }
+}
+
+/// Two loops over one domain as one, where the results of their bodies are taken apart into so many parts each.
+fn merge(cx: &mut Context, a: Exp, b: Exp, counts: (usize, usize)) -> Exp {
+    let (Exp::For(i, n, e), Exp::For(j, _, f)) = (a, b) else { unreachable!("loops are merged") };
+    let f = substitute(cx.vars, *f, &Substitution::from_iter([(j, Exp::Var(i))]));
+    let (mut bindings, e) = split(*e);
+    let (more, f) = split(f);
+    bindings.extend(more);
+    let parts = [parts(e, counts.0), parts(f, counts.1)].concat();
+    for_(i, n, lets(bindings, Exp::Tuple(parts)))
 }
 
 fn share_an_array(cx: &Context, a: &Exp, b: &Exp) -> bool {

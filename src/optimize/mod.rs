@@ -11,6 +11,7 @@ pub mod inline;
 pub mod interchange;
 pub mod merge_sums;
 pub mod normalize;
+mod numbers;
 pub mod preaccumulate;
 pub mod products;
 pub mod read_around;

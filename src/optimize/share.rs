@@ -2,8 +2,11 @@
 //!
 //! Expressions are compared up to the names of what they bind. A value already bound by an enclosing `let` is read
 //! there; a costly expression that occurs twice on the strict path of one body is bound at its head.
+//! Variables that a `let` binds are compared one by one, by their numbers (`numbers.rs`): the values that one loop computes
+//! beside their tangents are those that another computes alone.
 
 use super::Context;
+use super::numbers::Numbers;
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, sizes_mention, substitute};
@@ -15,7 +18,85 @@ pub fn share(cx: &mut Context, exp: Exp) -> Exp {
     let exp = known_values(cx, exp, &mut FxHashMap::default());
     let exp = repeated_in_body(cx, exp);
     // What is the same now that its parts are.
-    known_values(cx, exp, &mut FxHashMap::default())
+    let exp = known_values(cx, exp, &mut FxHashMap::default());
+    same_numbers(cx, exp, &mut Numbers::default(), &mut FxHashMap::default())
+}
+
+/// Takes variables for others in scope that have the same value.
+fn same_numbers(cx: &mut Context, exp: Exp, numbers: &mut Numbers, bound: &mut FxHashMap<u128, Var>) -> Exp {
+    let mut chain: Vec<(Vec<Var>, Exp)> = vec![];
+    let mut names = Substitution::default();
+    let mut fresh = vec![];
+    let mut rest = exp;
+    while let Exp::Let(vars, value, next) = rest {
+        let value = substitute(cx.vars, *value, &names);
+        let value = same_numbers(cx, value, numbers, bound);
+        let parts = numbers.of(&value);
+        numbers.bind(&vars, parts.clone());
+        rest = *next;
+        let mut place = chain.len();
+        chain.push((vars.clone(), value));
+        if parts.len() != vars.len() || costs_nothing(cx.vars, &chain[place].1) {
+            continue;
+        }
+        for (v, part) in vars.iter().zip(parts) {
+            // Sizes that data say keep their names.
+            match bound.get(&part.value).filter(|_| *cx.vars.ty(*v) != Type::I64) {
+                Some(same) if cx.vars.ty(*same) == cx.vars.ty(*v) => {
+                    cx.changed = true;
+                    let same = *same;
+                    match later_alone(&chain, same, place) {
+                        Some(order) => {
+                            place = order.iter().position(|k| *k == place).expect("it is still there");
+                            let mut old: Vec<Option<(Vec<Var>, Exp)>> = chain.into_iter().map(Some).collect();
+                            chain = order.into_iter().map(|k| old[k].take().expect("taken once")).collect();
+                            let name = Substitution::from_iter([(same, Exp::Var(*v))]);
+                            chain.iter_mut().for_each(|(_, e)| *e = substitute(cx.vars, e.clone(), &name));
+                            names.values_mut().for_each(|e| *e = substitute(cx.vars, e.clone(), &name));
+                            names.insert(same, Exp::Var(*v));
+                            bound.insert(part.value, *v);
+                        }
+                        None => {
+                            names.insert(*v, Exp::Var(same));
+                        }
+                    }
+                }
+                Some(_) => {}
+                None => {
+                    bound.insert(part.value, *v);
+                    fresh.push(part.value);
+                }
+            }
+        }
+    }
+    let rest = substitute(cx.vars, rest, &names);
+    let rest = rest.map_children(&mut |e| same_numbers(cx, e, numbers, bound));
+    fresh.iter().for_each(|number| {
+        bound.remove(number);
+    });
+    lets(chain, rest)
+}
+
+/// An order of a chain of `let`s without that of a variable, which the last one, at `last`, binds to the same value beside others:
+/// what needs it goes behind that one. `None` if the last one needs any of this, too, or the variable is not bound alone.
+fn later_alone(chain: &[(Vec<Var>, Exp)], same: Var, last: usize) -> Option<Vec<usize>> {
+    let first = chain.iter().position(|(vars, _)| *vars == [same])?;
+    if chain[last].0.len() == 1 {
+        return None;
+    }
+    let mut moved = vec![];
+    let mut needing = vec![same];
+    for k in first + 1..chain.len() {
+        if chain[k].1.mentions_any(&needing) {
+            if k == last {
+                return None;
+            }
+            moved.push(k);
+            needing.extend(&chain[k].0);
+        }
+    }
+    let stays = (0..chain.len()).filter(|k| *k != first && !moved.contains(k));
+    Some(stays.chain(moved.iter().copied()).collect())
 }
 
 /// Replaces expressions that an enclosing `let` has bound, to one variable or, as a tuple, to several.
