@@ -326,6 +326,38 @@ fn threads_change_nothing() {
     }
 }
 
+/// Threads share products of matrices so that each place is added up as one thread adds it, of all shapes: short sides and long
+/// depths are cut in other ways by the kernels.
+#[test]
+fn threads_that_share_products_change_nothing() {
+    let plain = "def f(A: [n, k]T, B: [k, m]T) -> [n, m]T = for i, j. sum l. A[i, l] * B[l, j]";
+    let turned = "def f(A: [n, k]T, B: [k, m]T) -> [m, n]T = for j, i. sum l. A[i, l] * B[l, j]";
+    // A loop beside it, so that there is something to compile.
+    let among = "def f(A: [n, k]T, B: [k, m]T) -> [n, m]T = let C = for i, j. sum l. A[i, l] * B[l, j]; for i, j. tanh(C[i, j])";
+    for (text, scalar) in [plain, turned, among].into_iter().flat_map(|text| [(text, "f64"), (text, "f32")]) {
+        let program = program(&text.replace('T', scalar));
+        let f = program.find("f").unwrap();
+        let prepared = prepare(&program, f, None);
+        for [n, k, m] in
+            [[256, 300, 64], [70, 600, 70], [64, 700, 64], [200, 700, 40], [33, 2000, 16], [16, 3000, 150], [1000, 40, 30], [5, 9000, 40]]
+        {
+            let args = sample::arguments(&prepared, f, &[n, k, m], 3);
+            let call = runtime::call(&prepared, f, &args);
+            for compiled in [
+                runtime::compile(&prepared, f, Options::default()).unwrap(),
+                runtime::compile_for(&prepared, f, Options::default(), &call).unwrap(),
+            ] {
+                let one = compiled.call(&args, 1).unwrap();
+                for threads in [2, 3, 8] {
+                    let several = compiled.call(&args, threads).unwrap();
+                    check_close(&one, &several, Tolerance::EXACT)
+                        .unwrap_or_else(|e| panic!("{text}, {scalar}, {n} x {k} x {m} on {threads} threads: {e}"));
+                }
+            }
+        }
+    }
+}
+
 /// Denormal numbers are kept, unless they are to be zero; then they are in every thread, and the caller's mode stays.
 #[test]
 fn denormals_are_kept_or_flushed() {

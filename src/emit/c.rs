@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
 /// Rises when callers have to change.
-pub const ABI_VERSION: i32 = 3;
+pub const ABI_VERSION: i32 = 4;
 
 /// What code for certain calls (`Lanes::filled`) says of others: it is not for them.
 pub const OTHER_SIZES: i32 = 101;
@@ -518,10 +518,12 @@ impl Emitter<'_> {
         let matrix = |m: &Matrix| format!("{}, {}, {}", self.address(m.buffer, &m.offset), self.e(&m.row_stride), self.e(&m.column_stride));
         let (dest, left, right) = (matrix(&g.dest), matrix(&g.left), matrix(&g.right));
         let product = if self.names.kernel.buffer(g.dest.buffer).scalar == Scalar::F32 { "gemm32" } else { "gemm" };
-        // Threads that are not ours would not flush.
-        let call = if self.style.flush { format!("iv_{product}_flushed(context, ") } else { format!("context->{product}(") };
-        let call =
-            format!("{call}{m}, {n}, {k}, {dest}, {left}, {right}, {}, {}, context->threads);", self.e(&g.scale), g.accumulate as i32);
+        let call = format!(
+            "iv_shared_{product}(context, {m}, {n}, {k}, {dest}, {left}, {right}, {}, {}, {});",
+            self.e(&g.scale),
+            g.accumulate as i32,
+            self.style.flush as i32
+        );
         if g.otherwise.is_empty() {
             return self.line(&call);
         }

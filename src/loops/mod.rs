@@ -414,6 +414,17 @@ impl Kernel {
         }
         any(&self.body)
     }
+
+    /// Whether there are products of matrices that threads may share, for all that is known of the call.
+    pub fn shares_products(&self) -> bool {
+        fn any(entry: &workspace::Entry, block: &[Stmt]) -> bool {
+            block.iter().any(|s| match s {
+                Stmt::Gemm(g) => entry.may_be_shared(g),
+                s => s.blocks().iter().any(|b| any(entry, b)),
+            })
+        }
+        any(&workspace::Entry::new(self, &self.call), &self.body)
+    }
     pub fn local(&self, local: Local) -> &LocalInfo {
         &self.locals[local.0 as usize]
     }

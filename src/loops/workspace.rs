@@ -74,6 +74,12 @@ impl Entry {
         matches!((side(&g.rows), side(&g.columns), side(&g.depth)), (Some(m), Some(n), Some(k)) if is_large(m, n, k))
     }
 
+    /// Whether a product may be large enough for several threads: `IV_LEAST_SHARED`.
+    pub fn may_be_shared(&self, g: &Gemm) -> bool {
+        let sides: Option<Vec<i128>> = [&g.rows, &g.columns, &g.depth].into_iter().map(|e| self.evaluate(e)).collect();
+        sides.is_none_or(|sides| sides.iter().map(|n| *n as f64).product::<f64>() >= LEAST_SHARED)
+    }
+
     /// Whether a loop that could run over threads has too little to do for that, if it is known: `iv_chunks` is 1.
     pub fn is_one_chunk(&self, chunks: &Chunks) -> Option<bool> {
         let number = |e: &Expr| self.evaluate(e).map(|n| n as f64);
@@ -99,6 +105,9 @@ const GRAIN: f64 = 65536.0;
 const MOST_OWN: f64 = 2097152.0;
 /// What it costs to zero an element of its own, and to add it up at the end.
 const OWN: f64 = 32.0;
+
+/// How many terms a product of matrices must have that threads share it.
+pub const LEAST_SHARED: f64 = 524288.0;
 
 /// What makes a product of matrices large in iverson.h.
 pub const LEAST_SIDE: i64 = 4;
@@ -163,6 +172,7 @@ mod tests {
         for rule in [
             format!("#define IV_GRAIN {GRAIN:?}\n"),
             format!("#define IV_MOST_OWN {MOST_OWN:?}\n"),
+            format!("#define IV_LEAST_SHARED {LEAST_SHARED:?}\n"),
             format!("chunks > work / ({OWN:?} * (double)own)"),
             format!("m >= {LEAST_SIDE} && n >= {LEAST_SIDE} && k >= {LEAST_SIDE} && "),
             format!("(double)m * (double)n * (double)k >= {LEAST_PRODUCT}.0;"),

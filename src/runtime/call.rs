@@ -41,7 +41,7 @@ struct Context {
 
 type Entry = unsafe extern "C" fn(*const i64, *const *const c_void, *const *mut c_void, *mut c_void, *mut Context) -> i32;
 type Work = unsafe extern "C" fn(*const i64, *const *const c_void) -> i64;
-pub(super) type Gemm<T> = extern "C" fn(i64, i64, i64, *mut T, i64, i64, *const T, i64, i64, *const T, i64, i64, T, i32, i32);
+pub(super) type Gemm<T> = extern "C" fn(i64, i64, i64, *mut T, i64, i64, *const T, i64, i64, *const T, i64, i64, T, i32);
 
 const NO_MEMORY: i32 = 100;
 
@@ -232,7 +232,7 @@ impl Compiled {
 
 /// The code of a text, compiled now or before, what profiles it, and whether it was compiled before.
 fn native(kernel: &Kernel, options: Options, text: &str) -> Result<(Code, Option<Sampler>, bool), Error> {
-    let threads = kernel.has_threads() || options.threads && options.flush;
+    let threads = kernel.has_threads() || options.threads && (options.flush || kernel.shares_products());
     let Loaded { library, from_cache } = cache::library(text, Options { threads, ..options })?;
     let name = entry_name(kernel);
     let missing = |e: libloading::Error| Error::new(format!("the compiled code lacks an entry: {e}"));
@@ -248,11 +248,11 @@ fn native(kernel: &Kernel, options: Options, text: &str) -> Result<(Code, Option
         let sampler = clock.map(|(start, stop)| Sampler { start: *start, stop: *stop, origins: kernel.origins.clone() });
         (*entry, *work, sampler)
     };
-    Ok((Code::Native { entry, work, _library: keep(library, text) }, sampler, from_cache))
+    Ok((Code::Native { entry, work, _library: keep(library, threads) }, sampler, from_cache))
 }
 
-fn keep(library: libloading::Library, c_source: &str) -> Option<libloading::Library> {
-    if c_source.contains("#pragma omp parallel") {
+fn keep(library: libloading::Library, threads: bool) -> Option<libloading::Library> {
+    if threads {
         std::mem::forget(library);
         None
     } else {
@@ -400,7 +400,7 @@ fn fits(value: &Value, ty: &Type, evaluate: &Evaluate) -> bool {
     }
 }
 
-/// The matrix product of large contractions.
+/// The matrix product of large contractions, by one thread.
 pub(super) extern "C" fn gemm<T: Float>(
     rows: i64,
     columns: i64,
@@ -416,9 +416,7 @@ pub(super) extern "C" fn gemm<T: Float>(
     right_column: i64,
     scale: T,
     accumulate: i32,
-    threads: i32,
 ) {
-    let parallelism = if threads > 1 { gemm::Parallelism::Rayon(threads as usize) } else { gemm::Parallelism::None };
     // SAFETY: emitted code passes matrices that lie within their buffers.
     unsafe {
         gemm::gemm(
@@ -440,7 +438,7 @@ pub(super) extern "C" fn gemm<T: Float>(
             false,
             false,
             false,
-            parallelism,
+            gemm::Parallelism::None,
         )
     }
 }

@@ -9,6 +9,7 @@ mod compile;
 pub mod library;
 mod profile;
 mod steps;
+mod team;
 
 use crate::bind;
 use crate::diagnostic::{Diagnostic, Span};

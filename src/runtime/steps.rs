@@ -2,6 +2,7 @@
 //! would take longer than the calls, so that the steps are taken as they stand.
 
 use super::call::{Gemm, gemm};
+use super::team;
 use crate::loops::workspace::{self, Call, Entry};
 use crate::loops::{Buffer, Expr, Home, Kernel, Local, Loop, Matrix, Stmt, Target};
 use crate::scalar::Op;
@@ -110,8 +111,15 @@ impl Steps {
         for step in &fitted.steps {
             match step {
                 // SAFETY: as promised.
-                Step::Zero { to, count } => unsafe { address(to).write_bytes(0, bytes(to, *count)) },
-                Step::Copy { to, from, count } => unsafe { address(to).copy_from(address(from), bytes(to, *count)) },
+                Step::Zero { to, count } => {
+                    let to_at = Place(address(to));
+                    in_parts(bytes(to, *count), threads, &|start, length| unsafe { to_at.at(start).write_bytes(0, length) });
+                }
+                // SAFETY: as promised.
+                Step::Copy { to, from, count } => {
+                    let (to_at, from_at) = (Place(address(to)), Place(address(from)));
+                    in_parts(bytes(to, *count), threads, &|start, length| unsafe { to_at.at(start).copy_from(from_at.at(start), length) });
+                }
                 Step::Fill { axes, .. } if axes.iter().any(|(_, count)| *count <= 0) => {}
                 Step::Fill { to, axes, number } => unsafe {
                     match number {
@@ -244,10 +252,55 @@ unsafe fn fill<T: Copy>(first: *mut T, axes: &[(i64, i64)], number: T) {
     }
 }
 
+/// Moves or fills so many bytes, in parts where they are many.
+fn in_parts(bytes: usize, threads: i32, part: &(dyn Fn(usize, usize) + Sync)) {
+    let parts = team::parts_of_bytes(bytes, threads);
+    if parts == 1 {
+        return part(0, bytes);
+    }
+    let each = bytes.div_ceil(parts).next_multiple_of(4096);
+    team::each_part(parts, &|k| {
+        let start = bytes.min(k * each);
+        part(start, each.min(bytes - start));
+    });
+}
+
+/// Where an array begins of which threads have parts that do not overlap.
+#[derive(Clone, Copy)]
+struct Place(*mut u8);
+// SAFETY: no place is written by one thread and used by another.
+unsafe impl Sync for Place {}
+impl Place {
+    /// # Safety
+    /// The array has so many bytes, or more.
+    unsafe fn at(&self, bytes: usize) -> *mut u8 {
+        // SAFETY: as promised.
+        unsafe { self.0.add(bytes) }
+    }
+}
+
 /// A matrix: where it begins, and how far its rows and columns are apart.
 type Strided = (*mut u8, i64, i64);
 
-fn product<T>(gemm: Gemm<T>, [rows, columns, depth]: [i64; 3], [d, l, r]: [Strided; 3], scale: T, accumulate: bool, threads: i32) {
-    let (dest, left, right) = (d.0.cast::<T>(), l.0.cast::<T>(), r.0.cast::<T>());
-    gemm(rows, columns, depth, dest, d.1, d.2, left, l.1, l.2, right, r.1, r.2, scale, accumulate as i32, threads);
+/// A product of matrices by the threads of a call, as `iv_shared_gemm` of iverson.h has it: the longer side is cut among them.
+fn product<T: Copy + Sync>(
+    gemm: Gemm<T>,
+    [rows, columns, depth]: [i64; 3],
+    [d, l, r]: [Strided; 3],
+    scale: T,
+    accumulate: bool,
+    threads: i32,
+) {
+    let by_rows = rows >= columns;
+    let (side, other) = if by_rows { (rows, columns) } else { (columns, rows) };
+    let parts = team::parts_of_product(side, other, depth, threads as i64);
+    let [dest, left, right] = [d, l, r].map(|m| Place(m.0));
+    team::each_part(parts as usize, &|part| {
+        let from = team::part_start(side, parts, part as i64);
+        let count = team::part_start(side, parts, part as i64 + 1) - from;
+        let (row, column, rows, columns) = if by_rows { (from, 0, count, columns) } else { (0, from, rows, count) };
+        let place = |m: Place, elements: i64| m.0.cast::<T>().wrapping_offset(elements as isize);
+        let (to, a, b) = (place(dest, row * d.1 + column * d.2), place(left, row * l.1), place(right, column * r.2));
+        gemm(rows, columns, depth, to, d.1, d.2, a, l.1, l.2, b, r.1, r.2, scale, accumulate as i32);
+    });
 }

@@ -21,10 +21,10 @@ void free(void *block);
 /* dest[r * dest_row + c * dest_column] (+)= scale * sum k. left[r, k] * right[k, c] */
 typedef void iv_gemm(int64_t rows, int64_t columns, int64_t depth, double *dest, int64_t dest_row, int64_t dest_column,
                      const double *left, int64_t left_row, int64_t left_column, const double *right, int64_t right_row,
-                     int64_t right_column, double scale, int32_t accumulate, int32_t threads);
+                     int64_t right_column, double scale, int32_t accumulate);
 typedef void iv_gemm32(int64_t rows, int64_t columns, int64_t depth, float *dest, int64_t dest_row, int64_t dest_column,
                        const float *left, int64_t left_row, int64_t left_column, const float *right, int64_t right_row,
-                       int64_t right_column, float scale, int32_t accumulate, int32_t threads);
+                       int64_t right_column, float scale, int32_t accumulate);
 
 /* How a call runs, and what it leaves behind. All zeros is a valid context. */
 typedef struct {
@@ -205,31 +205,54 @@ static __attribute__((noinline, unused)) int64_t iv_take(iv_turns *turns)
     }
     return turns->chunks;
 }
-/* A matrix product by threads that flush: the rows are cut among them. */
-#define IV_FLUSHED(gemm, T)                                                                                            \
-    static inline void iv_##gemm##_flushed(const iv_context *context, int64_t rows, int64_t columns, int64_t depth,   \
-                                           T *dest, int64_t dest_row, int64_t dest_column, const T *left,              \
-                                           int64_t left_row, int64_t left_column, const T *right, int64_t right_row,   \
-                                           int64_t right_column, T scale, int32_t accumulate, int32_t threads)         \
+/* Into how many parts a side of a matrix product is cut, so that each of them is added up as the whole is: kernels take another
+   way where few places are left of the result, and cut a long depth in another way where both sides are short.
+   As runtime/team.rs has it. */
+#define IV_LEAST_SHARED 524288.0
+static inline int64_t iv_parts(int64_t side, int64_t other, int64_t depth, int64_t threads)
+{
+    const int64_t least = other > 64 || depth <= 512 ? 32 : 72;
+    if (threads < 2 || (double)side * (double)other * (double)depth < IV_LEAST_SHARED || other < 16) return 1;
+    return iv_int_max(1, iv_int_min(threads, side / least));
+}
+/* Where a part begins: at a place that kernels would begin at, too. */
+static inline int64_t iv_part_start(int64_t side, int64_t parts, int64_t part)
+{
+    return iv_int_min(side, 16 * iv_chunk_start(0, (side + 15) / 16, parts, part));
+}
+/* A matrix product by the threads of a call: the longer side is cut among them. */
+#define IV_SHARED(gemm, T)                                                                                             \
+    static __attribute__((noinline, unused)) void iv_shared_##gemm(                                                    \
+        const iv_context *context, int64_t rows, int64_t columns, int64_t depth, T *dest, int64_t dest_row,            \
+        int64_t dest_column, const T *left, int64_t left_row, int64_t left_column, const T *right, int64_t right_row,  \
+        int64_t right_column, T scale, int32_t accumulate, bool flush)                                                 \
     {                                                                                                                  \
-        const int64_t parts = iv_int_max(1, iv_int_min(threads, rows / 8));                                            \
+        const bool by_rows = rows >= columns;                                                                          \
+        const int64_t side = by_rows ? rows : columns, other = by_rows ? columns : rows;                               \
+        const int64_t parts = iv_parts(side, other, depth, IV_SHARING(context));                                       \
         IV_PARALLEL_PARTS                                                                                              \
         for (int64_t part = 0; part < parts; part++) {                                                                 \
-            const iv_float_mode mode = iv_flush();                                                                     \
-            const int64_t from = iv_chunk_start(0, rows, parts, part), to = iv_chunk_start(0, rows, parts, part + 1);  \
-            context->gemm(to - from, columns, depth, dest + from * dest_row, dest_row, dest_column,                    \
-                          left + from * left_row, left_row, left_column, right, right_row, right_column, scale,        \
-                          accumulate, 1);                                                                              \
-            iv_restore(mode);                                                                                          \
+            const iv_float_mode mode = flush ? iv_flush() : (iv_float_mode)0;                                          \
+            const int64_t from = iv_part_start(side, parts, part), count = iv_part_start(side, parts, part + 1) - from; \
+            if (by_rows)                                                                                               \
+                context->gemm(count, columns, depth, dest + from * dest_row, dest_row, dest_column,                    \
+                              left + from * left_row, left_row, left_column, right, right_row, right_column, scale,    \
+                              accumulate);                                                                             \
+            else                                                                                                       \
+                context->gemm(rows, count, depth, dest + from * dest_column, dest_row, dest_column, left, left_row,    \
+                              left_column, right + from * right_column, right_row, right_column, scale, accumulate);   \
+            if (flush) iv_restore(mode);                                                                               \
         }                                                                                                              \
     }
 #if defined(_OPENMP)
-#define IV_PARALLEL_PARTS _Pragma("omp parallel for num_threads((int)parts) if (parts > 1)")
+#define IV_SHARING(context) (context)->threads
+#define IV_PARALLEL_PARTS _Pragma("omp parallel for schedule(static, 1) num_threads((int)parts) if (parts > 1)")
 #else
+#define IV_SHARING(context) 1
 #define IV_PARALLEL_PARTS
 #endif
-IV_FLUSHED(gemm, double)
-IV_FLUSHED(gemm32, float)
+IV_SHARED(gemm, double)
+IV_SHARED(gemm32, float)
 /* The error of the first chunk that has one is the error of the loop. */
 typedef struct {
     int64_t chunk;

@@ -1,5 +1,5 @@
 /* The matrix product of libraries, where no other is at hand: blocks that fit the caches, packed, and a kernel that keeps
-   its part of the result in registers. The terms of each element are added in the same order on any number of threads.
+   its part of the result in registers. The terms of each element are added in the same order in products of any size.
    It is read once for each type of float: IV_REAL is the type, and IV_NAME(name) gives the names their endings. */
 
 #ifndef IV_GEMM_ROWS
@@ -42,11 +42,10 @@ static void IV_NAME(iv_gemm_pack)(int64_t count, int64_t depth, int64_t width, c
 
 static void IV_NAME(iv_library_gemm)(int64_t rows, int64_t columns, int64_t depth, IV_REAL *dest, int64_t dest_row, int64_t dest_column,
                             const IV_REAL *left, int64_t left_row, int64_t left_column, const IV_REAL *right, int64_t right_row,
-                            int64_t right_column, IV_REAL scale, int32_t accumulate, int32_t threads)
+                            int64_t right_column, IV_REAL scale, int32_t accumulate)
 {
     const int64_t panels = IV_GEMM_COLUMN_BLOCK / IV_GEMM_COLUMNS;
-    const int64_t own = IV_GEMM_ROW_BLOCK * IV_GEMM_DEPTH_BLOCK, workers = threads > 1 ? threads : 1;
-    IV_REAL *packed = malloc(sizeof(IV_REAL) * (size_t)(panels * IV_GEMM_COLUMNS * IV_GEMM_DEPTH_BLOCK + workers * own));
+    IV_REAL *packed = malloc(sizeof(IV_REAL) * (size_t)((panels * IV_GEMM_COLUMNS + IV_GEMM_ROW_BLOCK) * IV_GEMM_DEPTH_BLOCK));
     if (!accumulate)
         for (int64_t r = 0; r < rows; r++)
             for (int64_t c = 0; c < columns; c++) dest[r * dest_row + c * dest_column] = 0.0;
@@ -65,17 +64,13 @@ static void IV_NAME(iv_library_gemm)(int64_t rows, int64_t columns, int64_t dept
         for (int64_t k0 = 0; k0 < depth; k0 += IV_GEMM_DEPTH_BLOCK) {
             const int64_t length = iv_int_min(IV_GEMM_DEPTH_BLOCK, depth - k0);
             IV_NAME(iv_gemm_pack)(width, length, IV_GEMM_COLUMNS, right + k0 * right_row + c0 * right_column, right_column, right_row, packed);
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(dynamic, 1) num_threads((int)workers) if (workers > 1)
-#endif
             for (int64_t r0 = 0; r0 < rows; r0 += IV_GEMM_ROW_BLOCK) {
                 const int64_t height = iv_int_min(IV_GEMM_ROW_BLOCK, rows - r0);
-                IV_REAL *const mine = packed_left + iv_thread() * own;
-                IV_NAME(iv_gemm_pack)(height, length, IV_GEMM_ROWS, left + r0 * left_row + k0 * left_column, left_row, left_column, mine);
+                IV_NAME(iv_gemm_pack)(height, length, IV_GEMM_ROWS, left + r0 * left_row + k0 * left_column, left_row, left_column, packed_left);
                 for (int64_t c = 0; c < width; c += IV_GEMM_COLUMNS)
                     for (int64_t r = 0; r < height; r += IV_GEMM_ROWS) {
                         IV_REAL tile[IV_GEMM_ROWS * IV_GEMM_COLUMNS];
-                        IV_NAME(iv_gemm_kernel)(length, mine + r * length, packed + c * length, tile);
+                        IV_NAME(iv_gemm_kernel)(length, packed_left + r * length, packed + c * length, tile);
                         const int64_t tall = iv_int_min(IV_GEMM_ROWS, height - r), wide = iv_int_min(IV_GEMM_COLUMNS, width - c);
                         for (int64_t i = 0; i < tall; i++) {
                             IV_REAL *place = dest + (r0 + r + i) * dest_row + (c0 + c) * dest_column;
