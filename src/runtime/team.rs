@@ -93,7 +93,7 @@ mod tests {
     fn every_part_is_done_once() {
         for parts in [0, 1, 2, 3, 7] {
             let done: Vec<AtomicUsize> = (0..parts).map(|_| AtomicUsize::new(0)).collect();
-            each_part(parts, &|part| drop(done[part].fetch_add(1, Ordering::Relaxed)));
+            each_part(parts, &|part| _ = done[part].fetch_add(1, Ordering::Relaxed));
             assert!(done.iter().all(|d| d.load(Ordering::Relaxed) == 1), "{parts} parts");
         }
     }
