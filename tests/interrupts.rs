@@ -5,7 +5,7 @@ mod folder;
 
 use folder::Folder;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -35,6 +35,14 @@ impl Place {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.folder.command(arguments);
         command.env("IVERSON_CACHE", self.cache()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Tests that run in the background may have been told to ignore them.
+        let heed = || {
+            for signal in [libc::SIGINT, libc::SIGHUP] {
+                unsafe { libc::signal(signal, libc::SIG_DFL) };
+            }
+            Ok(())
+        };
+        unsafe { command.pre_exec(heed) };
         command
     }
     /// A command that is compiling.
