@@ -12,6 +12,12 @@
 //! Places are counted as they are met: `used` has those that are read, `place` the number of each of them from 1 on, and 0 for
 //! others. So nothing but `place` takes time for places that nobody reads, and what is read together lies together.
 //!
+//! Where sizes tell that there are few reads, few places are met twice, and elements are computed where they are read:
+//! ```text
+//! let v' = for i. e((for p. p)[key(i)]); … v'[i] …
+//! ```
+//! which becomes one loop with what reads them. A read at the indices of an axis gives the key, or the error of the read.
+//!
 //! It is done for elements that cost much more than to count them, and that cannot fail. Where sizes tell how many reads there are,
 //! calls that have many for each place take all places as they are.
 
@@ -27,6 +33,10 @@ use rustc_hash::FxHashSet;
 const WORTH: u64 = 128;
 /// How many reads there are for a place where most places are taken to be read.
 const MANY: i64 = 4;
+/// How many places there are for a read where few are taken to be read twice.
+const FEW: i64 = 4;
+/// The longest that is written twice, for few reads and for more, in nodes.
+const SHORT: usize = 400;
 /// The most that is computed again to know a key.
 const LIGHT: u64 = 16;
 
@@ -38,7 +48,14 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     let Exp::Let(vars, value, rest) = exp else { return Err(exp) };
     let Exp::For(p, size, body) = *value else { return Err(Exp::Let(vars, value, rest)) };
     match reads(cx, &vars, p, &size, &body, &rest) {
-        Some(reads) => Ok(compute_used(cx, vars, p, size, *body, *rest, reads)),
+        Some(reads) => {
+            let few = compute_where_read(cx, &vars, p, &size, &body, &rest, &reads);
+            let used = compute_used(cx, vars, p, size, *body, *rest, reads);
+            Ok(match few {
+                Some((is_few, few)) => if_(is_few, few, used),
+                None => used,
+            })
+        }
         None => Err(let_(vars, for_(p, size, *body), *rest)),
     }
 }
@@ -48,7 +65,7 @@ fn reads(cx: &mut Context, vars: &[Var], p: Var, size: &Size, body: &Exp, rest: 
     if size.as_constant().is_some() || weight(cx, body) < WORTH || has_singleton(body) || sizes_mention(cx.vars, body, p) {
         return None;
     }
-    let mut uses = Uses { vars, binders: vec![], reads: vec![], axis: size };
+    let mut uses = Uses { vars, axis: size, binders: vec![], conditions: 0, reads: vec![] };
     if !uses.find(cx, rest) || uses.reads.is_empty() {
         return None;
     }
@@ -68,13 +85,17 @@ fn count(reads: &[Read]) -> Option<Size> {
         };
         read.around.iter().try_fold(Size::constant(1), |count, around| {
             let Around::Loop(range) = around else { return Some(count) };
-            let length = exp_size(&range.hi)?.sub(&exp_size(&range.lo)?);
+            let length = exp_length(range)?;
             let mut vars = vec![];
             length.variables(&mut vars);
             (!vars.into_iter().any(is_inside)).then(|| count.mul(&length))
         })
     });
     each.reduce(|a, b| Some(a?.add(&b?))).flatten()
+}
+
+fn exp_length(range: &Range) -> Option<Size> {
+    Some(exp_size(&range.hi)?.sub(&exp_size(&range.lo)?))
 }
 
 enum Binder {
@@ -87,7 +108,10 @@ enum Binder {
 /// A read at a place that data says, and what it stands in, as far as the key needs it: the innermost first.
 struct Read {
     key: Exp,
+    site: Site,
     around: Vec<Around>,
+    /// Whether it is done for all indices of the loops it needs, whatever data and other sizes are.
+    is_certain: bool,
 }
 
 enum Around {
@@ -101,6 +125,8 @@ struct Uses<'a> {
     vars: &'a [Var],
     axis: &'a Size,
     binders: Vec<Binder>,
+    /// How many conditions there are around.
+    conditions: usize,
     reads: Vec<Read>,
 }
 
@@ -109,9 +135,9 @@ impl Uses<'_> {
     fn find(&mut self, cx: &Context, exp: &Exp) -> bool {
         match exp {
             Exp::Var(v) => !self.vars.contains(v),
-            Exp::Index(array, keys, _) => {
+            Exp::Index(array, keys, site) => {
                 let read = match **array {
-                    Exp::Var(v) if self.vars.contains(&v) => self.read(cx, &keys[0]),
+                    Exp::Var(v) if self.vars.contains(&v) => self.read(cx, &keys[0], *site),
                     _ => self.find(cx, array),
                 };
                 read && keys.iter().all(|k| self.find(cx, k))
@@ -139,13 +165,14 @@ impl Uses<'_> {
                 };
                 bounds && self.find(cx, &l.init) && self.within(cx, Binder::Steps(steps), &l.body)
             }
+            Exp::Guard(condition, value) => self.find(cx, condition) && self.where_true(cx, value),
+            Exp::If(condition, yes, no) => self.find(cx, condition) && self.where_true(cx, yes) && self.where_true(cx, no),
+            Exp::Op(Op::And | Op::Or, args, _) => args.iter().all(|a| self.where_true(cx, a)),
             Exp::Lit(_)
             | Exp::Op(..)
             | Exp::Partial(..)
             | Exp::Singleton(..)
             | Exp::Update(..)
-            | Exp::Guard(..)
-            | Exp::If(..)
             | Exp::Tuple(_)
             | Exp::Array(_)
             | Exp::Call(..) => {
@@ -163,9 +190,29 @@ impl Uses<'_> {
         found
     }
 
+    fn where_true(&mut self, cx: &Context, exp: &Exp) -> bool {
+        self.conditions += 1;
+        let found = self.find(cx, exp);
+        self.conditions -= 1;
+        found
+    }
+
+    /// Whether what stands here is done for all indices of the loops that it needs.
+    fn is_certain(&self, around: &[Around]) -> bool {
+        let needs = |range: &Range| around.iter().any(|a| matches!(a, Around::Loop(r) if r.index == range.index));
+        self.conditions == 0
+            && self.binders.iter().all(|binder| match binder {
+                Binder::Let(..) => true,
+                Binder::Steps(_) => false,
+                Binder::Loop(range) => needs(range) || exp_length(range).is_some_and(|n| n.as_constant().is_some_and(|n| n > 0)),
+            })
+    }
+
     /// A read, for all steps of the loops that it stands in.
-    fn read(&mut self, cx: &Context, key: &Exp) -> bool {
-        if self.reads.iter().any(|read| read.key == *key) {
+    fn read(&mut self, cx: &Context, key: &Exp, site: Site) -> bool {
+        if let Some(known) = self.reads.iter().position(|read| read.key == *key) {
+            let is_certain = self.is_certain(&self.reads[known].around);
+            self.reads[known].is_certain |= is_certain;
             return true;
         }
         let mut needed: FxHashSet<Var> = key.free_vars().into_iter().collect();
@@ -200,7 +247,8 @@ impl Uses<'_> {
                 Binder::Loop(_) | Binder::Let(..) | Binder::Steps(_) => {}
             }
         }
-        self.reads.push(Read { key: key.clone(), around });
+        let is_certain = self.is_certain(&around);
+        self.reads.push(Read { key: key.clone(), site, around, is_certain });
         by_data && !self.vars.iter().any(|v| needed.contains(v))
     }
 }
@@ -286,6 +334,38 @@ fn meet(cx: &mut Context, size: &Size, read: &Read) -> (Met, Exp) {
     (met, copy(cx.vars, &exp, &Substitution::default()))
 }
 
+/// Whether there are few reads, and what is to be computed then: elements in the loops that read them.
+fn compute_where_read(cx: &mut Context, vars: &[Var], p: Var, size: &Size, body: &Exp, rest: &Exp, reads: &[Read]) -> Option<(Exp, Exp)> {
+    let [read] = reads else { return None };
+    let is_few = op2(Op::Le, size_exp(&count(reads)?.scale(FEW)), size_exp(size));
+    if !read.is_certain || rest.node_count() > SHORT {
+        return None;
+    }
+    let q = cx.vars.fresh_like(p, Type::I64);
+    let key = Exp::Index(Box::new(for_(q, size.clone(), Exp::Var(q))), vec![read.key.clone()], read.site);
+    let mut element = let_(vec![p], key, Certain { cx, p, size, binders: vec![] }.keep(body.clone()));
+    let mut types: Vec<Type> = vars.iter().map(|v| cx.vars.ty(*v).without_axes(1).expect("an array")).collect();
+    let mut indices = vec![];
+    for around in &read.around {
+        match around {
+            Around::Where(_) => {}
+            Around::Let(vars, value) => element = let_(vars.clone(), value.clone(), element),
+            Around::Loop(range) => {
+                let length = (range.lo == i64(0)).then(|| exp_size(&range.hi)).flatten()?;
+                types = types.into_iter().map(|ty| ty.with_axis(&length)).collect();
+                element = for_(range.index, length, element);
+                indices.insert(0, Exp::Var(range.index));
+            }
+        }
+    }
+    if indices.is_empty() {
+        return None;
+    }
+    let arrays: Vec<Var> = vars.iter().zip(types).map(|(v, ty)| cx.vars.fresh_like(*v, ty)).collect();
+    let rest = read_from(rest.clone(), vars, &arrays, &|_, _| indices.clone());
+    Some((is_few, copy(cx.vars, &let_(arrays, element, rest), &Substitution::default())))
+}
+
 fn compute_used(cx: &mut Context, vars: Vec<Var>, p: Var, size: Size, body: Exp, rest: Exp, reads: Vec<Read>) -> Exp {
     let (i, j) = (cx.vars.fresh("i", Type::I64), cx.vars.fresh("i", Type::I64));
     let mut met = vec![];
@@ -316,7 +396,8 @@ fn compute_used(cx: &mut Context, vars: Vec<Var>, p: Var, size: Size, body: Exp,
         })
         .collect();
     out.push((arrays.clone(), for_(q, few, body)));
-    lets(out, read_used(rest, &vars, &arrays, place))
+    let number = |key: &Exp, site: Site| vec![sub(index(place, vec![key.clone()], site), i64(1))];
+    lets(out, read_from(rest, &vars, &arrays, &number))
 }
 
 /// Reads at `p` that are in range for any place of the array, and for any index that they mention, whatever else is known
@@ -360,12 +441,14 @@ impl Certain<'_, '_> {
     }
 }
 
-fn read_used(exp: Exp, vars: &[Var], arrays: &[Var], place: Var) -> Exp {
-    match exp.map_children(&mut |e| read_used(e, vars, arrays, place)) {
-        Exp::Index(array, mut keys, site) => match vars.iter().position(|v| *array == Exp::Var(*v)) {
+/// Reads other arrays instead of these, at other places than the first key says.
+fn read_from(exp: Exp, vars: &[Var], arrays: &[Var], places: &dyn Fn(&Exp, Site) -> Vec<Exp>) -> Exp {
+    match exp.map_children(&mut |e| read_from(e, vars, arrays, places)) {
+        Exp::Index(array, keys, site) => match vars.iter().position(|v| *array == Exp::Var(*v)) {
             Some(k) => {
-                keys[0] = sub(index(place, vec![keys[0].clone()], site), i64(1));
-                index(arrays[k], keys, site)
+                let mut places = places(&keys[0], site);
+                places.extend_from_slice(&keys[1..]);
+                index(arrays[k], places, site)
             }
             None => Exp::Index(array, keys, site),
         },
