@@ -23,7 +23,7 @@
 
 use super::simplify::arrays::{has_singleton, total};
 use super::tabulate::weight;
-use super::{Context, Rewrite, rewrite_everywhere};
+use super::{Context, Rewrite, map_children_with_facts, rewrite_everywhere};
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy, sizes_mention, substitute};
 use crate::ir::*;
@@ -41,23 +41,34 @@ const SHORT: usize = 400;
 const LIGHT: u64 = 16;
 
 pub fn gather(cx: &mut Context, exp: Exp) -> Exp {
-    rewrite_everywhere(cx, exp, "gather", &rule)
+    if !matches!(exp, Exp::Let(..)) {
+        return rewrite_everywhere(cx, exp, "gather", &|cx, exp| rule(cx, exp, false));
+    }
+    let mut facts = std::mem::take(&mut cx.facts);
+    let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
+        std::mem::swap(&mut cx.facts, facts);
+        let e = gather(cx, e);
+        std::mem::swap(&mut cx.facts, facts);
+        e
+    });
+    cx.facts = facts;
+    let gathered = rule(cx, exp, true);
+    cx.changed |= gathered.is_ok();
+    gathered.unwrap_or_else(|same| same)
 }
 
-fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
+/// `once`: it is done once, whatever data say. There code for the sizes of a call has the way for few reads or the other alone,
+/// and nothing has to be taken out of loops any more.
+fn rule(cx: &mut Context, exp: Exp, once: bool) -> Rewrite {
     let Exp::Let(vars, value, rest) = exp else { return Err(exp) };
     let Exp::For(p, size, body) = *value else { return Err(Exp::Let(vars, value, rest)) };
-    match reads(cx, &vars, p, &size, &body, &rest) {
-        Some(reads) => {
-            let few = compute_where_read(cx, &vars, p, &size, &body, &rest, &reads);
-            let used = compute_used(cx, vars, p, size, *body, *rest, reads);
-            Ok(match few {
-                Some((is_few, few)) => if_(is_few, few, used),
-                None => used,
-            })
-        }
-        None => Err(let_(vars, for_(p, size, *body), *rest)),
-    }
+    let Some(reads) = reads(cx, &vars, p, &size, &body, &rest) else { return Err(let_(vars, for_(p, size, *body), *rest)) };
+    let few = if once { compute_where_read(cx, &vars, p, &size, &body, &rest, &reads) } else { None };
+    let used = compute_used(cx, vars, p, size, *body, *rest, reads);
+    Ok(match few {
+        Some((is_few, few)) => if_(is_few, few, used),
+        None => used,
+    })
 }
 
 /// The reads of an array, if only what they read should be computed.
