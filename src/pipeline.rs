@@ -29,6 +29,7 @@ use crate::optimize::normalize::normalize;
 use crate::optimize::preaccumulate::preaccumulate;
 use crate::optimize::products::products;
 use crate::optimize::read_around::read_around;
+use crate::optimize::reassociate::reassociate;
 use crate::optimize::share::share;
 use crate::optimize::simplify::guards::plain_zero;
 use crate::optimize::simplify::simplify;
@@ -61,6 +62,7 @@ const SETTLE: &[(&str, Pass)] = &[
 /// its function, its inputs and outputs) holds before them.
 const FINISH: &[(&str, Pass)] = &[
     ("expand_partials", finish_derivatives),
+    (REASSOCIATE, reassociate),
     ("take_out", take_out),
     ("store_or_recompute", store_or_recompute),
     ("hoist", hoist),
@@ -93,6 +95,8 @@ pub fn pass_names() -> Vec<&'static str> {
 /// The choices that lowering makes for itself, and that can be left out as a pass can.
 const CONTRACT: &str = "contract";
 const LANES: &str = "lanes";
+/// The pass that runs before derivatives are taken, too.
+const REASSOCIATE: &str = "reassociate";
 /// The pass after which data say how many elements an array has.
 const GATHER: &str = "gather";
 /// Code for the sizes and values of a call.
@@ -234,7 +238,7 @@ impl Compiler {
                 return;
             }
             // These say truly whether they changed anything, and most often they do not.
-            if changed || !["preaccumulate", "interchange", "gather", "tabulate", "sum_first", "forget_states"].contains(name) {
+            if changed || ![REASSOCIATE, "preaccumulate", "interchange", "gather", "tabulate", "sum_first", "forget_states"].contains(name) {
                 self.settle_observed(id, None, observe);
             }
         }
@@ -462,8 +466,8 @@ impl Compiler {
         (program, own, structure)
     }
 
-    /// Simplification, dissolving and hoisting to a fixed point: all that runs between two differentiations. Fusion
-    /// would undo what was saved.
+    /// Simplification, dissolving, hoisting and the order of products to a fixed point: all that runs between two
+    /// differentiations. Fusion would undo what was saved.
     fn settle(&mut self, id: FunctionId) {
         for _ in 0..ROUNDS {
             let mut changed = false;
@@ -473,7 +477,7 @@ impl Compiler {
                 }
             }
             changed |= self.run(id, "hoist", hoist);
-            if !changed {
+            if !changed && !self.run(id, REASSOCIATE, reassociate) {
                 break;
             }
         }

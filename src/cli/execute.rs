@@ -6,7 +6,7 @@ use super::options::{Execution, Target};
 use super::progress::{Progress, is_watched};
 use super::source::Source;
 use iverson::diagnostic::Sources;
-use iverson::ir::specialize::{Known, Taken, inner_sizes, specialize};
+use iverson::ir::specialize::{Known, Taken, expect, inner_sizes, specialize};
 use iverson::ir::{FunctionId, Lit, Program, Var};
 use iverson::loops::workspace::Call;
 use iverson::pipeline::Without;
@@ -45,15 +45,15 @@ impl Executable {
         let progress = Progress::new(format!("preparing `{}`", source.program.function(id).name));
         let without = execution.passes.without();
         let made_for = known.describe(&source.program, id);
-        let (specialized, id) = match known.is_empty() {
-            true => (None, id),
-            false => {
-                let (program, id) = specialize(&source.program, id, &known, Taken::Still);
-                (Some(program), id)
-            }
+        let (mut program, id) = match known.is_empty() {
+            true => (source.program.clone(), id),
+            false => specialize(&source.program, id, &known, Taken::Still),
         };
-        let program = specialized.as_ref().unwrap_or(&source.program);
-        let program = prepared(program, id, memory_for(execution), &without, threads(execution), values);
+        if execution.target == Target::C && !without.specialization() {
+            let sizes = bind::sizes(&program, id, values).unwrap_or_default();
+            expect(&mut program, id, &|v| sizes.get(&v).copied());
+        }
+        let program = prepared(&program, id, memory_for(execution), &without, threads(execution), values);
         drop(progress);
         let prepared = 1e3 * start.elapsed().as_secs_f64();
         let name = &program.function(id).name;

@@ -401,6 +401,8 @@ pub struct Vars {
     retyped: Retyped,
     /// Parameters of which most numbers are zero in the calls that the program is for.
     mostly_zero: Vec<Var>,
+    /// Sizes in these calls: what they are worth is asked, and nothing is right for them alone.
+    likely: std::collections::BTreeMap<Var, i64>,
 }
 
 /// How often a variable got another type: what is remembered of expressions holds as long as this is the same. It says
@@ -475,6 +477,16 @@ impl Vars {
     }
     pub fn has_mostly_zero(&self) -> bool {
         !self.mostly_zero.is_empty()
+    }
+    pub fn set_likely(&mut self, size: Var, value: i64) {
+        self.likely.entry(size).or_insert(value);
+    }
+    /// What a size is in the calls that the program is for, where that is known.
+    pub fn likely(&self, size: &Size) -> Option<i64> {
+        size.evaluate(&|v| self.likely.get(&v).copied())
+    }
+    pub fn has_likely(&self) -> bool {
+        !self.likely.is_empty()
     }
     pub fn rename(&mut self, var: Var, name: impl Into<String>) {
         self.infos[var.0 as usize].name = name.into();

@@ -6,7 +6,10 @@
 //!
 //! The new function has the old one's name and takes what it took; it only says what is known. Inlining does the rest: the
 //! body is read at the constants, so that small axes are constant ones.
+//!
+//! What is likely of a call is no constant: code that is made in the light of it is right for all others, too.
 
+use super::build::{bind_sizes, type_of};
 use super::*;
 
 /// What is known of a call.
@@ -113,4 +116,59 @@ pub fn specialize(program: &Program, id: FunctionId, known: &Known, taken: Taken
     program.functions.push(new);
     let made = FunctionId(program.functions.len() as u32 - 1);
     (program, made)
+}
+
+/// Says what sizes a function is called with: what is likely of its calls is likely of the calls in it.
+pub fn expect(program: &mut Program, id: FunctionId, size: &dyn Fn(Var) -> Option<i64>) {
+    for v in program.function(id).sizes.clone() {
+        if let Some(n) = size(v) {
+            program.vars.set_likely(v, n);
+        }
+    }
+    let mut seen = rustc_hash::FxHashSet::default();
+    let mut waiting = vec![id];
+    while let Some(id) = waiting.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        for (callee, args) in calls(program, id) {
+            let types: Vec<Type> = args.iter().map(|e| type_of(program, e)).collect();
+            let sizes = bind_sizes(program, callee, &types, &args);
+            for v in program.function(callee).sizes.clone() {
+                if let Some(n) = sizes.get(&v).and_then(|size| program.vars.likely(size)) {
+                    program.vars.set_likely(v, n);
+                }
+            }
+            let params = program.function(callee).params.clone();
+            for (param, arg) in params.iter().zip(&args) {
+                if matches!(arg, Exp::Var(v) if program.vars.is_mostly_zero(*v)) && !program.vars.is_mostly_zero(*param) {
+                    program.vars.set_mostly_zero(*param);
+                }
+            }
+            waiting.push(callee);
+        }
+    }
+}
+
+/// The functions that a function calls, or is derived from, with what they are given.
+fn calls(program: &Program, id: FunctionId) -> Vec<(FunctionId, Vec<Exp>)> {
+    fn in_exp(exp: &Exp, found: &mut Vec<(FunctionId, Vec<Exp>)>) {
+        if let Exp::Call(id, args, _) = exp {
+            found.push((*id, args.clone()));
+        }
+        exp.for_each_child(&mut |e| in_exp(e, found));
+    }
+    let f = program.function(id);
+    // A derivative has the parameters of its function before others.
+    let alike = |of: FunctionId| {
+        let count = program.function(of).params.len();
+        (of, f.params.iter().take(count).map(|v| Exp::Var(*v)).collect())
+    };
+    let mut found = vec![];
+    match &f.body {
+        Body::Exp(body) => in_exp(body, &mut found),
+        Body::Derived { of, .. } | Body::Jacobian { of, .. } => found.push(alike(*of)),
+        Body::Entries(entries) => found.push(alike(entries.of)),
+    }
+    found
 }

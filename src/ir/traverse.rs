@@ -391,6 +391,11 @@ fn substitute_size(size: &Size, with: &Substitution) -> Size {
     size.substitute(&|v| with.get(&v).map(|e| exp_size(e).unwrap_or_else(|| panic!("a size mentions {v:?}, replaced by {e:?}"))))
 }
 
+/// An expression with another one in the place of a part, wherever that stands.
+pub fn replaced(exp: Exp, part: &Exp, by: &Exp) -> Exp {
+    if exp == *part { by.clone() } else { exp.map_children(&mut |e| replaced(e, part, by)) }
+}
+
 /// Replaces free variables. The bound variables stay the same, so the result must take the place of `exp`
 /// (use `copy` to have both). The types of bound variables are rewritten where their sizes change.
 pub fn substitute(vars: &mut Vars, exp: Exp, with: &Substitution) -> Exp {

@@ -10,6 +10,7 @@
 //! time go to a kernel made for that.
 
 use super::*;
+use crate::ir::traverse::replaced;
 use crate::loops::workspace::is_large;
 
 /// The most terms of a sum that is written out.
@@ -432,11 +433,6 @@ fn at(body: Exp, index: Var, step: i64) -> Exp {
         Exp::Var(v) if v == index => Exp::Lit(Lit::I64(step)),
         other => other.map_children(&mut |e| at(e, index, step)),
     }
-}
-
-/// An expression with another one in the place of a part.
-fn replaced(exp: Exp, part: &Exp, by: &Exp) -> Exp {
-    if exp == *part { by.clone() } else { exp.map_children(&mut |e| replaced(e, part, by)) }
 }
 
 fn summed(binders: &[Binder], body: &Exp) -> Exp {

@@ -108,9 +108,7 @@ fn in_lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, k
     if !pays && !eager {
         return None;
     }
-    // A loop that is known to be short has no more vectors than it fills.
-    let fits = trip.map_or(VECTORS, |trip| (trip / per_vector).max(1) as usize);
-    found.lanes.vectors = if depth == 0 || eager { 1 } else { VECTORS.min(fits) };
+    found.lanes.vectors = if depth == 0 || eager { 1 } else { trip.map_or(VECTORS, |trip| vectors(trip, per_vector)) };
     let width = found.lanes.width() as i64;
     let always = l.lo.as_int().is_some() && l.hi.as_int().is_some();
     found.lanes.filled = trip.is_some_and(|trip| trip >= width) && !(always && l.body.iter().any(Stmt::can_fail));
@@ -124,6 +122,17 @@ fn in_lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, k
     found.lanes.tiles = tiles::tiles(kernel, &known.entry, &found.lanes, &body);
     tiles::assumed(&found.lanes.tiles, &body, &mut kernel.assumed);
     Some(Loop { body, schedule: Schedule::Lanes(found.lanes), ..l.clone() })
+}
+
+/// How many vectors a value has in a loop whose steps are known: no more than it fills, and such that the last block, which begins
+/// among steps that are done, does few of them again. What a block does once for all of its vectors counts as one more.
+fn vectors(trip: i64, per_vector: i64) -> usize {
+    let fits = (trip / per_vector).clamp(1, VECTORS as i64);
+    let work = |vectors: &i64| {
+        let width = vectors * per_vector;
+        (trip / width + (trip % width != 0) as i64).saturating_mul(vectors + 1)
+    };
+    (1..=fits).rev().min_by_key(work).map_or(1, |vectors| vectors as usize)
 }
 
 /// An innermost loop whose neighbours read and write side by side, with functions to call or sums of places to add to: in

@@ -15,6 +15,7 @@ mod numbers;
 pub mod preaccumulate;
 pub mod products;
 pub mod read_around;
+pub mod reassociate;
 pub mod share;
 pub mod simplify;
 pub mod skip_zeros;

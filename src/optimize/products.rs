@@ -18,7 +18,7 @@
 use super::simplify::arrays::{factors, total};
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
-use crate::ir::traverse::{Substitution, copy};
+use crate::ir::traverse::{Substitution, copy, replaced};
 use crate::ir::*;
 
 /// An axis of a known size below this is too short for a product of matrices.
@@ -114,15 +114,8 @@ fn apart(cx: &mut Context, (i, n): (Var, Size), (k, m): (Var, Size), body: Exp, 
     let scalar = type_of_exp(cx.vars, &found);
     let all = copy(cx.vars, &for_(i, n.clone(), for_(k, m.clone(), found.clone())), &Substitution::default());
     let t = cx.vars.fresh("t", scalar.with_axis(&m).with_axis(&n));
-    let body = replace(body, &found, &index(t, vec![Exp::Var(i), Exp::Var(k)], Site::default()));
+    let body = replaced(body, &found, &index(t, vec![Exp::Var(i), Exp::Var(k)], Site::default()));
     let_(vec![t], all, for_(i, n, for_(k, m, body)))
-}
-
-fn replace(exp: Exp, old: &Exp, new: &Exp) -> Exp {
-    if exp == *old {
-        return new.clone();
-    }
-    exp.map_children(&mut |e| replace(e, old, new))
 }
 
 /// What stands around the values of a sum.

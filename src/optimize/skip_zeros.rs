@@ -10,7 +10,7 @@
 //! for i, r. t[r, i]
 //! ```
 //! Zero times a number that is not finite is no zero, so with one all terms are computed. The `for` whose neighbours stand side
-//! by side in memory goes innermost.
+//! by side in memory goes innermost. What is done with the sum, as in `for i. y[i] - (sum k. …)`, is done behind it.
 //!
 //! It is right for all values, but good for few: terms that have to be asked for do not run side by side. So it is done for
 //! parameters of which the values of a call at hand were looked at (`specialize`), and for terms that are dear. Products of two
@@ -19,9 +19,9 @@
 use super::hoist::hoist;
 use super::simplify::arrays::{factors, total};
 use super::tabulate::weight;
-use super::{Context, Rewrite, rewrite_everywhere};
+use super::{Context, Rewrite};
 use crate::ir::build::*;
-use crate::ir::traverse::{Substitution, copy};
+use crate::ir::traverse::{Substitution, copy, map_children_with_facts, replaced};
 use crate::ir::*;
 
 /// What a term costs at least, additions and multiplications counting one; and what it costs where other terms with zeros are
@@ -48,45 +48,78 @@ pub fn skip_zeros(cx: &mut Context, exp: Exp) -> Exp {
     exp
 }
 
-/// First where the sums have a name, by which they are read.
+/// From the outside in: what is asked of numbers is asked for as many loops at once as there are.
 fn everywhere(cx: &mut Context, exp: Exp, least: u64) -> Exp {
-    let exp = rewrite_everywhere(cx, exp, ("skip_zeros, named", least), &|cx, e| named_rule(cx, e, least));
-    rewrite_everywhere(cx, exp, ("skip_zeros", least), &|cx, e| rule(cx, e, least))
-}
-
-fn named_rule(cx: &mut Context, exp: Exp, least: u64) -> Rewrite {
-    let Exp::Let(vars, value, rest) = exp else { return Err(exp) };
-    let found = if vars.len() == 1 { nest(&value).and_then(|nest| skipped(cx, &nest, least)) } else { None };
-    match found {
-        Some(new) => Ok(new.bound(cx, vars[0], *rest)),
-        None => Err(Exp::Let(vars, value, rest)),
+    let mut exp = exp;
+    loop {
+        match rule(cx, exp, least) {
+            Ok(new) => {
+                cx.changed = true;
+                exp = new;
+            }
+            Err(same) => {
+                exp = same;
+                break;
+            }
+        }
     }
+    let mut facts = std::mem::take(&mut cx.facts);
+    let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
+        std::mem::swap(&mut cx.facts, facts);
+        let e = everywhere(cx, e, least);
+        std::mem::swap(&mut cx.facts, facts);
+        e
+    });
+    cx.facts = facts;
+    exp
 }
 
+/// A sum that has a name is read by it.
 fn rule(cx: &mut Context, exp: Exp, least: u64) -> Rewrite {
-    match nest(&exp).and_then(|nest| skipped(cx, &nest, least)) {
-        Some(new) => Ok(new.whole(cx)),
-        None => Err(exp),
+    let skip = |cx: &mut Context, exp: &Exp| nests(exp).find_map(|nest| skipped(cx, &nest, least));
+    match exp {
+        Exp::Let(vars, value, rest) if vars.len() == 1 => match skip(cx, &value) {
+            Some(new) => Ok(new.bound(cx, vars[0], *rest)),
+            None => Err(Exp::Let(vars, value, rest)),
+        },
+        exp => match skip(cx, &exp) {
+            Some(new) => Ok(new.whole(cx)),
+            None => Err(exp),
+        },
     }
 }
 
 /// A sum in loops.
-struct Nest {
+struct Nest<'a> {
     loops: Vec<(Var, Size)>,
-    range: Range,
-    term: Exp,
+    range: &'a Range,
+    term: &'a Exp,
+    /// What is done with it in each step of the loops: the whole body, in which the sum stands.
+    body: &'a Exp,
+    sum: &'a Exp,
 }
 
-fn nest(exp: &Exp) -> Option<Nest> {
+/// The sums that every step of loops computes.
+fn nests(exp: &Exp) -> impl Iterator<Item = Nest<'_>> {
     let mut loops = vec![];
     let mut body = exp;
     while let Exp::For(i, n, inner) = body {
         loops.push((*i, n.clone()));
         body = inner;
     }
-    match body {
-        Exp::Sum(range, term) if !loops.is_empty() => Some(Nest { loops, range: (**range).clone(), term: (**term).clone() }),
-        _ => None,
+    let mut sums = vec![];
+    if !loops.is_empty() {
+        find_sums(body, &mut sums);
+    }
+    sums.into_iter().map(move |(sum, range, term)| Nest { loops: loops.clone(), range, term, body, sum })
+}
+
+/// The sums that arithmetic is done with: nothing is bound around them, and nothing decides whether they are computed.
+fn find_sums<'a>(exp: &'a Exp, found: &mut Vec<(&'a Exp, &'a Range, &'a Exp)>) {
+    match exp {
+        Exp::Sum(range, term) => found.push((exp, range, term)),
+        Exp::Op(op, args, _) if !matches!(op, Op::And | Op::Or) => args.iter().for_each(|e| find_sums(e, found)),
+        _ => {}
     }
 }
 
@@ -98,12 +131,14 @@ struct Skipped {
     /// The loops that the sum stood in, and their order in it.
     loops: Vec<(Var, Size)>,
     order: Vec<usize>,
+    /// The body of these loops and the sum in it, where the sum is not all of it.
+    within: Option<(Exp, Exp)>,
 }
 
 impl Skipped {
     /// In place of the value of a variable.
     fn bound(self, cx: &mut Context, v: Var, rest: Exp) -> Exp {
-        if !is_read(&rest, v, self.loops.len()) {
+        if self.within.is_some() || !is_read(&rest, v, self.loops.len()) {
             let whole = self.whole(cx);
             return let_(vec![v], whole, rest);
         }
@@ -116,15 +151,20 @@ impl Skipped {
     fn whole(self, cx: &mut Context) -> Exp {
         let t = cx.vars.fresh("t", type_of_exp(cx.vars, &self.sum));
         let element = index(t, self.order.iter().map(|k| Exp::Var(self.loops[*k].0)).collect(), Site::default());
-        let all = self.loops.iter().rev().fold(element, |e, (i, n)| for_(*i, n.clone(), e));
-        let all = if self.order.is_sorted() { Exp::Var(t) } else { copy(cx.vars, &all, &Substitution::default()) };
+        let whole = self.within.is_none() && self.order.is_sorted();
+        let body = match self.within {
+            Some((body, sum)) => replaced(body, &sum, &element),
+            None => element,
+        };
+        let all = self.loops.iter().rev().fold(body, |e, (i, n)| for_(*i, n.clone(), e));
+        let all = if whole { Exp::Var(t) } else { copy(cx.vars, &all, &Substitution::default()) };
         let_(vec![self.is_finite], self.finite, let_(vec![t], self.sum, all))
     }
 }
 
 fn skipped(cx: &mut Context, nest: &Nest, least: u64) -> Option<Skipped> {
-    let Nest { loops, range, term } = nest;
-    let Exp::Op(Op::Mul, args, _) = term else { return None };
+    let Nest { loops, range, term, body, sum } = nest;
+    let Exp::Op(Op::Mul, args, _) = *term else { return None };
     let (zeros, rest): (Vec<Exp>, Vec<Exp>) = factors(args).into_iter().partition(|f| is_mostly_zero(cx.vars, loops, range, f));
     let [zero] = zeros.as_slice() else { return None };
     let trips = loops.iter().map(|(_, n)| n.as_constant().map_or(STEPS, |n| n.max(1) as u64)).fold(1, u64::saturating_mul);
@@ -133,7 +173,7 @@ fn skipped(cx: &mut Context, nest: &Nest, least: u64) -> Option<Skipped> {
         return None;
     }
     let as_range = |(i, n): &(Var, Size)| Range { index: *i, lo: i64(0), hi: size_exp(n) };
-    let mut binders: Vec<Range> = loops.iter().map(as_range).chain([range.clone()]).collect();
+    let mut binders: Vec<Range> = loops.iter().map(as_range).chain([(*range).clone()]).collect();
     let mut asked = vec![];
     for factor in &rest {
         all_finite(cx, factor, &mut binders, &mut asked)?;
@@ -145,11 +185,12 @@ fn skipped(cx: &mut Context, nest: &Nest, least: u64) -> Option<Skipped> {
     let nonzero = op2(Op::Ne, zero.clone(), float(scalar, 0.0));
     let matters = op2(Op::Or, nonzero, op1(Op::Not, Exp::Var(is_finite)));
     let order = order(loops, &rest);
-    let term = written_out(cx.vars, term.clone());
-    let within = order.iter().rev().fold(term, |e, k| for_(loops[*k].0, loops[*k].1.clone(), e));
-    let sum = Exp::Sum(Box::new(range.clone()), Box::new(guard(matters, within)));
+    let within = (body != sum).then(|| ((*body).clone(), (*sum).clone()));
+    let term = written_out(cx.vars, (*term).clone());
+    let inner = order.iter().rev().fold(term, |e, k| for_(loops[*k].0, loops[*k].1.clone(), e));
+    let sum = Exp::Sum(Box::new((*range).clone()), Box::new(guard(matters, inner)));
     let sum = copy(cx.vars, &sum, &Substitution::default());
-    Some(Skipped { is_finite, finite, sum, loops: loops.clone(), order })
+    Some(Skipped { is_finite, finite, sum, loops: loops.clone(), order, within })
 }
 
 fn has_sum(exp: &Exp) -> bool {

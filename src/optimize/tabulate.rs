@@ -205,7 +205,7 @@ impl Tables<'_, '_> {
 }
 
 /// The size of an axis that has a place for each step.
-fn whole(range: &Range) -> Option<Size> {
+pub fn whole(range: &Range) -> Option<Size> {
     if range.lo == i64(0) { exp_size(&range.hi) } else { None }
 }
 

@@ -102,27 +102,47 @@ fn inside(cx: &mut Context, body: Exp, facts: &mut Facts, known: &mut Known, add
     body
 }
 
-/// The body as straight-line scalars, if that is better. A sum of small sums reads along them as it is; written out it would
-/// read with gaps, so there only operations that go count.
+/// The body as straight-line scalars, if that is better, else those of its results of which it is. A sum of small sums reads
+/// along them as it is; written out it would read with gaps, so there only operations that go count.
 fn straight(cx: &mut Context, body: Exp, known: &Known, adds: bool) -> Exp {
     if !has_small_loop(&body) {
         return body;
     }
+    match written_out(cx, &body, known, adds) {
+        Some(exp) => exp,
+        None => results(cx, body, known, adds),
+    }
+}
+
+fn results(cx: &mut Context, body: Exp, known: &Known, adds: bool) -> Exp {
+    match body {
+        Exp::Let(vars, value, rest) => {
+            let mark = cx.facts.mark();
+            if let [v] = vars.as_slice() {
+                cx.facts.define(*v, &value);
+            }
+            let rest = results(cx, *rest, known, adds);
+            cx.facts.reset(mark);
+            Exp::Let(vars, value, Box::new(rest))
+        }
+        Exp::Tuple(parts) => Exp::Tuple(parts.into_iter().map(|part| straight(cx, part, known, adds)).collect()),
+        exp => exp,
+    }
+}
+
+fn written_out(cx: &mut Context, body: &Exp, known: &Known, adds: bool) -> Option<Exp> {
     let facts = cx.facts.clone();
     let mut evaluation = Evaluation::new(Graph::new(cx.vars, MOST_NODES), &facts, known);
-    let Ok(value) = evaluation.value(&body) else { return body };
+    let value = evaluation.value(body).ok()?;
     let (asked, dissolved) = (evaluation.graph.asked, evaluation.dissolved);
     let (exp, operations) = write::write(&mut evaluation.graph, &value);
     let gains = match operations {
-        0 if mapped(&body).is_some_and(|elements| elements > SHORT_MAP) => false,
-        0..=FEW_OPERATIONS if !has_long_loop(&body) => dissolved > 0 && !(adds && is_plain(&body)) || operations * 10 < asked * 9,
+        0 if mapped(body).is_some_and(|elements| elements > SHORT_MAP) => false,
+        0..=FEW_OPERATIONS if !has_long_loop(body) => dissolved > 0 && !(adds && is_plain(body)) || operations * 10 < asked * 9,
         _ => operations <= MOST_OPERATIONS && operations * 2 < asked,
     };
-    if !gains {
-        return body;
-    }
-    cx.changed = true;
-    exp
+    cx.changed |= gains;
+    gains.then_some(exp)
 }
 
 /// How many elements a loop over such has that have no loops of their own: it runs along them as it is.
