@@ -2,17 +2,22 @@
 //!
 //! An array whose element is a single cheap operation on reads (`+ - *`, no calls) is recomputed where it is read once: that
 //! is no dearer than writing and reading it. So each read may cost one operation more than before this pass, and nothing else is redone.
-//! Likewise several sums of one body that share only such values become sums of their own.
+//! Likewise several sums of one body that share only such values become sums of their own. An array that a loop gives beside
+//! others, as derivatives keep what their way back reads, is one like any other.
 //!
 //! The outermost go first: what reads a recomputed array is no single operation any more, so it is stored, and operations
 //! do not pile up along a chain of arrays.
 
 use super::simplify::lets::{inline_copies, reads_known};
+use super::simplify::simplify;
 use super::{Context, Rewrite};
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy, map_children_with_facts};
 use crate::ir::*;
+
+/// The most that is looked at of an array which a loop gives beside others.
+const MOST_NODES: usize = 40;
 
 pub fn store_or_recompute(cx: &mut Context, exp: Exp) -> Exp {
     let mut exp = exp;
@@ -44,16 +49,50 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
         return own_sums(cx, *range, *body);
     }
     let Exp::Let(vars, value, body) = exp else { return Err(exp) };
-    let [v] = vars.as_slice() else { return Err(Exp::Let(vars, value, body)) };
-    if is_light_array(cx, &value)
-        && only_read(&body, *v)
-        && (is_scaled(&value) || !is_read_again(&body, *v, &mut vec![]))
-        && reads_known(cx, &body, *v)
-    {
-        let v = *v;
-        return Ok(inline_copies(cx.vars, *body, v, &value));
+    let is_recomputed = |cx: &Context, v: Var, array: &Exp| {
+        is_light_array(cx, array)
+            && only_read(&body, v)
+            && (is_scaled(array) || !is_read_again(&body, v, &mut vec![]))
+            && reads_known(cx, &body, v)
+    };
+    if let [v] = vars.as_slice() {
+        if is_recomputed(cx, *v, &value) {
+            return Ok(inline_copies(cx.vars, *body, *v, &value));
+        }
+        return Err(Exp::Let(vars, value, body));
+    }
+    for (k, v) in vars.iter().enumerate() {
+        let array = part(cx.vars, &value, k, vars.len()).filter(|array| array.node_count() <= MOST_NODES && body.mentions(*v));
+        let Some(array) = array else { continue };
+        let array = copy(cx.vars, &array, &Substitution::default());
+        let array = simplify(cx, array);
+        if is_recomputed(cx, *v, &array) {
+            let body = inline_copies(cx.vars, *body, *v, &array);
+            return Ok(Exp::Let(vars, value, Box::new(body)));
+        }
     }
     Err(Exp::Let(vars, value, body))
+}
+
+/// One of several arrays that a loop gives, where it needs nothing that the loop computes but what it is made of alone.
+fn part(vars: &mut Vars, exp: &Exp, k: usize, count: usize) -> Option<Exp> {
+    match exp {
+        Exp::For(i, size, body) => Some(for_(*i, size.clone(), part(vars, body, k, count)?)),
+        Exp::Let(bound, value, body) => {
+            let e = part(vars, body, k, count)?;
+            match (e, bound.as_slice()) {
+                (Exp::Var(v), [w]) if v == *w => Some((**value).clone()),
+                (Exp::Var(v), several) if several.contains(&v) => {
+                    part(vars, value, several.iter().position(|w| *w == v)?, several.len())
+                }
+                (e, bound) if !e.mentions_any(bound) => Some(e),
+                (e, [w]) => Some(inline_copies(vars, e, *w, value)),
+                _ => None,
+            }
+        }
+        Exp::Tuple(parts) if parts.len() == count => Some(parts[k].clone()),
+        _ => None,
+    }
 }
 
 /// `sum i. let t = a * b; (…t…, …t…)` with the light `t` computed in each part.
@@ -97,8 +136,19 @@ fn is_light_array(cx: &Context, exp: &Exp) -> bool {
     match exp {
         Exp::For(_, _, body) => match &**body {
             Exp::For(..) => is_light_array(cx, body),
+            // A bracket on indices is one around what reads the element, too.
+            Exp::Guard(p, e) => is_comparison(cx, p) && is_light(cx, e),
             body => !costs_nothing(cx.vars, body) && is_light(cx, body),
         },
+        _ => false,
+    }
+}
+
+/// A comparison of what costs nothing.
+fn is_comparison(cx: &Context, p: &Exp) -> bool {
+    match p {
+        Exp::Op(Op::And, args, _) => args.iter().all(|a| is_comparison(cx, a)),
+        Exp::Op(Op::Lt | Op::Le | Op::Eq | Op::Ne, args, _) => args.iter().all(|a| exp_size(a).is_some() && costs_nothing(cx.vars, a)),
         _ => false,
     }
 }
