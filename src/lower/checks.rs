@@ -194,15 +194,23 @@ fn conditions(l: &Loop) -> Option<Vec<(Expr, Expr)>> {
         })
     };
     let mut found = vec![];
+    // What is long is never written out: of a chain of definitions it would be as long as there are ways through it.
+    let mut long: FxHashSet<Local> = FxHashSet::default();
     for s in &l.body {
         match s {
             Stmt::Let(local, e) => {
+                let is_long = e.any(&mut |e| matches!(e, Expr::Local(l) if long.contains(l)));
                 let e = e.substitute(&mut |l| definitions.get(&l).cloned());
-                definitions.insert(*local, e);
+                if is_long || !is_short(&e) {
+                    long.insert(*local);
+                } else {
+                    definitions.insert(*local, e);
+                }
             }
             Stmt::Check(Check::Read { index, size, .. } | Check::Key { index, size, .. }) => {
                 let [key, size] = [index, size].map(|e| e.substitute(&mut |l| definitions.get(&l).cloned()));
-                if !steady(&key) || !steady(&size) || !is_short(&key) || !is_short(&size) {
+                let usable = |e: &Expr| steady(e) && is_short(e) && !e.any(&mut |e| matches!(e, Expr::Local(l) if long.contains(l)));
+                if !usable(&key) || !usable(&size) {
                     return None;
                 }
                 found.push((key, size));

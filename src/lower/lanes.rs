@@ -105,7 +105,7 @@ fn in_lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, k
     let mut work = Work::default();
     found.work(kernel, &body, 0, depth, &mut work);
     let pays = if depth == 0 { work.arithmetic >= 4 * work.apart && work.arithmetic > 20 } else { work.arithmetic >= 8 * work.apart };
-    if !pays && !eager {
+    if (!pays || found.has_scattered_loop(&body)) && !eager {
         return None;
     }
     found.lanes.vectors = if depth == 0 || eager { 1 } else { trip.map_or(VECTORS, |trip| vectors(trip, per_vector)) };
@@ -421,6 +421,21 @@ impl Analysis {
             }
             s.blocks().iter().for_each(|b| self.floats(kernel, b, found));
         }
+    }
+
+    /// Whether there is a loop that data begin and end, each lane's elsewhere: lanes take all steps from the first that one of them
+    /// takes to the last, so that rows stored one after the other would be gone through by every lane.
+    fn has_scattered_loop(&self, block: &[Stmt]) -> bool {
+        let of_data = |e: &Expr| self.lanes.varies(e) && e.any(&mut |e| matches!(e, Expr::Load(..)));
+        let of_data = |e: &Expr| match e {
+            // A bound that has a name.
+            Expr::Local(l) => self.lanes.varying.contains(l) && *l != self.index,
+            e => of_data(e),
+        };
+        block.iter().any(|s| {
+            let own = matches!(s, Stmt::Loop(l) if of_data(&l.lo) && of_data(&l.hi));
+            own || s.blocks().iter().any(|b| self.has_scattered_loop(b))
+        })
     }
 
     /// How deep loops stand in each other whose lengths are no small constants.
