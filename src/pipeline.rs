@@ -238,7 +238,8 @@ impl Compiler {
                 return;
             }
             // These say truly whether they changed anything, and most often they do not.
-            if changed || ![REASSOCIATE, "preaccumulate", "interchange", "gather", "tabulate", "sum_first", "forget_states"].contains(name) {
+            if changed || ![REASSOCIATE, "preaccumulate", "interchange", "gather", "tabulate", "sum_first", "forget_states"].contains(name)
+            {
                 self.settle_observed(id, None, observe);
             }
         }

@@ -7,7 +7,8 @@
 //! `let v = for i, j. e(i, j); … for a, b. …v[b, a]…` likewise, where there is one use, it reads single elements, and
 //! each loop between is one of its keys.
 //!
-//! A matrix of sums of products stays: stored, it is a matrix product.
+//! A matrix of sums of products stays: stored, it is a matrix product. Not so where its elements are only summed: then the sum goes
+//! first (`sum_first`).
 
 use super::Context;
 use super::simplify::arrays::factors;
@@ -34,10 +35,10 @@ pub fn fuse(cx: &mut Context, exp: Exp) -> Exp {
 
 /// The one loop in `body` that all uses stand in, reading at its index: found by the number of uses outside it.
 fn fuse_into(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, body: Exp) -> Result<Exp, Exp> {
-    if is_stored(e) {
+    let total = uses(&body, vars);
+    if is_stored(e) && !matches!(vars, [v] if total == 1 && is_summed(&body, *v)) {
         return Err(body);
     }
-    let total = uses(&body, vars);
     if let ([v], 1) = (vars, total) {
         let rank = 1 + nest_depth(e);
         if read_elementwise(&body, *v, rank, &mut vec![]) && super::simplify::lets::reads_known(cx, &body, *v) {
@@ -47,6 +48,18 @@ fn fuse_into(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, body:
     let mut done = false;
     let body = enter(cx, vars, i, size, e, body, total, &mut done);
     if done { Ok(body) } else { Err(body) }
+}
+
+/// Whether the one use of an array is a sum of its elements along an axis.
+fn is_summed(exp: &Exp, v: Var) -> bool {
+    if let Exp::Sum(range, body) = exp {
+        if matches!(&**body, Exp::Index(array, keys, _) if **array == Exp::Var(v) && keys.contains(&Exp::Var(range.index))) {
+            return true;
+        }
+    }
+    let mut found = false;
+    exp.for_each_child(&mut |e| found = found || is_summed(e, v));
+    found
 }
 
 /// Whether an array of such elements is stored in any case.

@@ -11,7 +11,8 @@
 //! let z = for i, k. [p(i, k)] * y[i, k]; (for k, j. sum i. x[i, j] * z[i, k], for k. sum i. z[i, k])
 //! (for k, j. sum i. x[i, j] * y[i, k], for k. sum i. y[i, k])
 //! ```
-//! The second where all `x` are finite, so that what a false bracket guards is zero.
+//! and of a triangle, `for i, k. [k <= i] * (sum j. x[i, j] * y[k, j])`, all of the product is computed: that is twice as much, at
+//! several times the speed. The second where all `x` are finite, so that what a false bracket guards is zero.
 //! What is stored for it is no larger than an array that is read, and little beside the product. It runs last: as it would
 //! save nothing where products were sums like others, other passes would put all in place again.
 
@@ -31,10 +32,12 @@ pub fn products(cx: &mut Context, exp: Exp) -> Exp {
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     let Exp::For(i, n, body) = exp else { return Err(exp) };
     match *body {
-        Exp::For(k, m, body) if is_long(&n) && is_long(&m) => match inner_product(cx, i, k, &body) {
-            Some(found) => Ok(apart(cx, (i, n), (k, m), *body, found)),
-            None => Err(for_(i, n, for_(k, m, *body))),
-        },
+        Exp::For(k, m, body) if is_long(&n) && is_long(&m) => {
+            match inner_product(cx, i, k, &body).or_else(|| triangle(cx, (i, &n), (k, &m), &body)) {
+                Some(found) => Ok(apart(cx, (i, n), (k, m), *body, found)),
+                None => Err(for_(i, n, for_(k, m, *body))),
+            }
+        }
         Exp::Sum(range, body) if is_long(&n) => match outer_product(cx, (i, &n), &range, &body) {
             Some(new) => Ok(new),
             None => Err(for_(i, n, Exp::Sum(range, body))),
@@ -67,6 +70,33 @@ fn find_product(cx: &Context, i: Var, k: Var, exp: &Exp, found: &mut Option<Exp>
     if let Exp::Op(_, args, _) = exp {
         args.iter().for_each(|a| find_product(cx, i, k, a, found));
     }
+}
+
+/// The sum of products that a bracket leaves a triangle of, where it may be computed everywhere.
+fn triangle(cx: &Context, (i, n): (Var, &Size), (k, m): (Var, &Size), body: &Exp) -> Option<Exp> {
+    fn find(cx: &Context, i: Var, k: Var, exp: &Exp) -> Option<Exp> {
+        match exp {
+            Exp::Op(_, args, _) => args.iter().find_map(|a| find(cx, i, k, a)),
+            Exp::Guard(p, e) if is_triangle(p, i, k) => {
+                let mut found = None;
+                find_product(cx, i, k, e, &mut found);
+                found
+            }
+            _ => None,
+        }
+    }
+    let found = find(cx, i, k, body)?;
+    let size = |s: &Size| !s.mentions(i) && !s.mentions(k);
+    let all = || for_(i, n.clone(), for_(k, m.clone(), found.clone()));
+    (size(n) && size(m) && total(cx, &all())).then_some(found)
+}
+
+/// `k < i + c` or the other way around: about half of all places.
+fn is_triangle(p: &Exp, i: Var, k: Var) -> bool {
+    let Exp::Op(Op::Lt | Op::Le | Op::Gt | Op::Ge, args, _) = p else { return false };
+    let Some((a, b)) = exp_size(&args[0]).zip(exp_size(&args[1])) else { return false };
+    let (difference, apart) = (a.sub(&b), Size::var(i).sub(&Size::var(k)));
+    difference.sub(&apart).as_constant().is_some() || difference.add(&apart).as_constant().is_some()
 }
 
 /// `sum j. a[i, j] * b[k, j]`, the keys in any order.

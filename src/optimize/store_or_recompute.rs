@@ -82,9 +82,7 @@ fn part(vars: &mut Vars, exp: &Exp, k: usize, count: usize) -> Option<Exp> {
             let e = part(vars, body, k, count)?;
             match (e, bound.as_slice()) {
                 (Exp::Var(v), [w]) if v == *w => Some((**value).clone()),
-                (Exp::Var(v), several) if several.contains(&v) => {
-                    part(vars, value, several.iter().position(|w| *w == v)?, several.len())
-                }
+                (Exp::Var(v), several) if several.contains(&v) => part(vars, value, several.iter().position(|w| *w == v)?, several.len()),
                 (e, bound) if !e.mentions_any(bound) => Some(e),
                 (e, [w]) => Some(inline_copies(vars, e, *w, value)),
                 _ => None,
