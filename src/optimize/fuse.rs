@@ -7,30 +7,59 @@
 //! `let v = for i, j. e(i, j); … for a, b. …v[b, a]…` likewise, where there is one use, it reads single elements, and
 //! each loop between is one of its keys.
 //!
+//! `for j. … let v = for i. e(i, j); …v[j]…`   is   `for j. … let v = e(j, j); …v…` where nothing else of `v` is read.
+//!
 //! A matrix of sums of products stays: stored, it is a matrix product. Not so where its elements are only summed: then the sum goes
 //! first (`sum_first`).
 
 use super::Context;
 use super::simplify::arrays::factors;
+use super::tabulate::whole;
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
 
 pub fn fuse(cx: &mut Context, exp: Exp) -> Exp {
+    within(cx, exp, &mut vec![])
+}
+
+/// An expression in loops, of which all steps come to it or some.
+fn within(cx: &mut Context, exp: Exp, loops: &mut Vec<(Var, Size)>) -> Exp {
     let exp = match exp {
         Exp::Let(vars, value, body) => match *value {
-            Exp::For(i, size, e) => match fuse_into(cx, &vars, i, &size, &e, *body) {
-                Ok(body) => {
-                    cx.changed = true;
-                    return fuse(cx, body);
+            Exp::For(i, size, e) => {
+                match fuse_into(cx, &vars, i, &size, &e, *body).or_else(|body| own_element(cx, &vars, i, &size, &e, body, loops)) {
+                    Ok(body) => {
+                        cx.changed = true;
+                        return within(cx, body, loops);
+                    }
+                    Err(body) => let_(vars, for_(i, size, *e), body),
                 }
-                Err(body) => let_(vars, for_(i, size, *e), body),
-            },
+            }
             value => Exp::Let(vars, Box::new(value), body),
         },
         exp => exp,
     };
-    exp.map_children(&mut |e| fuse(cx, e))
+    let own = match &exp {
+        Exp::For(j, size, _) => Some((*j, size.clone())),
+        Exp::Sum(range, _) => whole(range).map(|size| (range.index, size)),
+        _ => None,
+    };
+    let mark = loops.len();
+    loops.extend(own);
+    let exp = exp.map_children(&mut |e| within(cx, e, loops));
+    loops.truncate(mark);
+    exp
+}
+
+/// An array that steps of a loop around make anew and read at their own place alone: that element is made instead.
+fn own_element(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, body: Exp, loops: &[(Var, Size)]) -> Result<Exp, Exp> {
+    let total = uses(&body, vars);
+    let own = |(j, n): &&(Var, Size)| n.axis() == size.axis() && total > 0 && reads_at(&body, vars, *j) == total;
+    match loops.iter().find(own) {
+        Some((j, _)) => Ok(put(cx, vars, i, e, *j, body, &mut false)),
+        None => Err(body),
+    }
 }
 
 /// The one loop in `body` that all uses stand in, reading at its index: found by the number of uses outside it.
@@ -72,7 +101,7 @@ fn is_contraction(exp: &Exp) -> bool {
     match exp {
         Exp::For(_, _, body) => is_contraction(body),
         Exp::Op(Op::Mul, args, _) => args.iter().any(is_contraction),
-        Exp::Op(Op::Neg, args, _) => is_contraction(&args[0]),
+        Exp::Op(Op::Neg | Op::Div, args, _) => is_contraction(&args[0]),
         Exp::Sum(_, body) => match &**body {
             Exp::Op(Op::Mul, args, _) => factors(args).iter().filter(|f| matches!(f, Exp::Index(..))).count() > 1,
             _ => false,
@@ -123,25 +152,27 @@ fn enter(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, exp: Exp,
     if *done || uses(&exp, vars) < total {
         return exp;
     }
-    let within = |index: Var, lo: &Exp, hi: &Exp, body: &Exp| {
+    let is_whole = |index: Var, lo: &Exp, hi: &Exp, body: &Exp| {
         let whole = *lo == i64(0) && exp_size(hi).is_some_and(|h| h.axis() == size.axis());
         whole && reads_at(body, vars, index) == total
     };
     match exp {
         Exp::For(j, extent, body) => {
-            let body = if within(j, &i64(0), &size_exp(&extent), &body) { put(cx, vars, i, e, j, *body, done) } else { *body };
+            let body = if is_whole(j, &i64(0), &size_exp(&extent), &body) { put(cx, vars, i, e, j, *body, done) } else { *body };
             for_(j, extent, body)
         }
         Exp::Sum(range, body) => {
-            let body = if within(range.index, &range.lo, &range.hi, &body) { put(cx, vars, i, e, range.index, *body, done) } else { *body };
+            let body =
+                if is_whole(range.index, &range.lo, &range.hi, &body) { put(cx, vars, i, e, range.index, *body, done) } else { *body };
             Exp::Sum(range, Box::new(body))
         }
         Exp::Reduce(kind, range, body, site) => {
-            let body = if within(range.index, &range.lo, &range.hi, &body) { put(cx, vars, i, e, range.index, *body, done) } else { *body };
+            let body =
+                if is_whole(range.index, &range.lo, &range.hi, &body) { put(cx, vars, i, e, range.index, *body, done) } else { *body };
             Exp::Reduce(kind, range, Box::new(body), site)
         }
         Exp::History(mut h) => {
-            if uses(&h.init, vars) == 0 && within(h.index, &i64(0), &size_exp(&h.size), &h.body) {
+            if uses(&h.init, vars) == 0 && is_whole(h.index, &i64(0), &size_exp(&h.size), &h.body) {
                 h.body = put(cx, vars, i, e, h.index, h.body, done);
             }
             Exp::History(h)
