@@ -366,10 +366,11 @@ impl Deriving<'_> {
     }
 
     /// The library's functions for compressed rows.
-    fn from_library(&mut self) -> [FunctionId; 4] {
-        let names = ["_csr_places", "_csr_count", "_csr_indices", "_csr_indptr"];
-        if let [Some(a), Some(b), Some(c), Some(d)] = names.map(|name| self.program.find(name)) {
-            return [a, b, c, d];
+    fn from_library(&mut self) -> [FunctionId; 5] {
+        let names = ["_csr_places", "_csr_count", "_csr_indices", "_csr_indptr", "_row_starts"];
+        let known = names.map(|name| self.program.find(name));
+        if known.iter().all(Option::is_some) {
+            return known.map(|id| id.expect("all are known"));
         }
         let (program, wrong) = super::check(&library::part(&names));
         assert!(wrong.is_empty(), "library: {}", wrong[0].message);

@@ -4,15 +4,18 @@
 //! parameter) is a row or column of the Jacobian. What is not zero in it is read off the program (`support.rs`), so that
 //! it is a sum of streams of entries (`streams.rs`), each a nest of loops (`nest.rs`).
 //! Out: a function that counts the entries, and one that computes their rows, columns and values; the same for compressed
-//! rows, by a formula where the rows are alike (`rows.rs`), else by sorting the entries. No array of the matrix's size is
+//! rows, by a formula where the rows are alike (`rows.rs`, `row.rs`; where few
+//! columns of a row may meet, these are put together row by row, `merge.rs`), else by sorting the entries. No array of the matrix's size is
 //! made, and work is proportional to the number of entries.
 //!
 //! A matrix has a row for each number of a result, and a column for each number of a parameter, both flattened.
 //! Which places are entries depends on sizes and integers alone. Entries at the same place are added up.
 
+mod merge;
 mod nest;
 mod one_hot;
 mod project;
+mod row;
 mod rows;
 mod streams;
 mod support;
@@ -48,6 +51,16 @@ struct Placed {
     parameter: usize,
 }
 
+/// Entries in any order, as names of arrays: their columns, their values and the place that each has in compressed rows.
+struct Listed {
+    bindings: Vec<(Vec<Var>, Exp)>,
+    indptr: Exp,
+    count: Size,
+    col: Var,
+    data: Var,
+    place: Var,
+}
+
 /// What the entries of a matrix are made of.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Structure {
@@ -76,10 +89,12 @@ pub fn define(program: &mut Program, id: FunctionId, mode: Mode) -> Structure {
         EntriesPart::Stored => {
             for (m, count) in matrices.iter().zip(counts) {
                 let rows = m.rows(vars, &facts);
-                counted &= rows.is_some();
-                parts.push(match rows {
-                    Some(rows) => size_exp(&rows.stored()),
-                    None => m.sorted_count(vars, &facts, count, &entries.library),
+                let apart = rows.as_ref().and_then(|rows| rows.are_apart(vars));
+                counted &= rows.is_some() && apart.is_none();
+                parts.push(match (rows, apart) {
+                    (Some(rows), None) => size_exp(&rows.stored()),
+                    (Some(rows), Some(apart)) => if_(apart, size_exp(&rows.stored()), rows.merged_count(vars, &facts, &entries.library)),
+                    (None, _) => m.sorted_count(vars, &facts, count, &entries.library),
                 });
             }
         }
@@ -87,10 +102,15 @@ pub fn define(program: &mut Program, id: FunctionId, mode: Mode) -> Structure {
             let stored = function.params[original + matrices.len()..].iter();
             for ((m, count), stored) in matrices.iter().zip(counts).zip(stored) {
                 let rows = m.rows(vars, &facts);
-                counted &= rows.is_some();
-                parts.push(match rows {
-                    Some(rows) => rows.arrays(vars, &facts, *stored, entries.index),
-                    None => m.sorted_rows(vars, &facts, count, *stored, &entries.library, entries.index),
+                let apart = rows.as_ref().and_then(|rows| rows.are_apart(vars));
+                counted &= rows.is_some() && apart.is_none();
+                parts.push(match (rows, apart) {
+                    (Some(rows), None) => rows.arrays(vars, &facts, *stored, entries.index),
+                    (Some(rows), Some(apart)) => {
+                        let merged = rows.merged(vars, &facts, *stored, &entries.library, entries.index);
+                        if_(apart, rows.arrays(vars, &facts, *stored, entries.index), merged)
+                    }
+                    (None, _) => m.sorted_rows(vars, &facts, count, *stored, &entries.library, entries.index),
                 });
             }
         }
@@ -348,15 +368,19 @@ impl Matrix {
 
     fn sorted_rows(&self, vars: &mut Vars, facts: &Facts, count: Var, stored: Var, library: &[FunctionId], narrow: Scalar) -> Exp {
         let (bindings, [row, col, data, place]) = self.sorted(vars, facts, count, library);
-        let call = |k: usize, args: Vec<Exp>| Exp::Call(library[k], args, Site::default());
-        let (m, u) = (size_exp(&self.size.0), Exp::Var(stored));
-        let indices = call(2, vec![u.clone(), Exp::Var(place), Exp::Var(col)]);
-        let indptr = call(3, vec![m, u, Exp::Var(place), Exp::Var(row)]);
+        let args = vec![size_exp(&self.size.0), Exp::Var(stored), Exp::Var(place), Exp::Var(row)];
+        let indptr = Exp::Call(library[3], args, Site::default());
+        self.compressed(vars, Listed { bindings, indptr, count: Size::var(count), col, data, place }, stored, library, narrow)
+    }
+
+    /// `(indptr, indices, data)` of entries that have places; those at one place are added up.
+    fn compressed(&self, vars: &mut Vars, listed: Listed, stored: Var, library: &[FunctionId], narrow: Scalar) -> Exp {
+        let Listed { mut bindings, indptr, count, col, data, place } = listed;
+        let indices = Exp::Call(library[2], vec![Exp::Var(stored), Exp::Var(place), Exp::Var(col)], Site::default());
         let t = vars.fresh("t", Type::I64);
         let at = |v: Var| index(v, vec![Exp::Var(t)], Site::default());
         let entry = singleton(vec![(at(place), Size::var(stored))], at(data), Site::default());
-        let added = sum(t, i64(0), Exp::Var(count), entry);
-        let mut bindings = bindings;
+        let added = sum(t, i64(0), size_exp(&count), entry);
         let fits = rows::fitting(vars, &self.size.1, stored, narrow, &mut bindings);
         let mut narrowed = |name: &str, array: Exp, size: Size, starts: bool| {
             if narrow == Scalar::I64 {
@@ -366,7 +390,7 @@ impl Matrix {
             bindings.push((vec![wide], array));
             let k = vars.fresh("k", Type::I64);
             let read = index(wide, vec![Exp::Var(k)], Site::default());
-            for_(k, size, if starts { rows::narrowed_start(read, fits, narrow) } else { rows::converted(read, narrow) })
+            for_(k, size, if starts { rows::narrowed_start(read, fits, narrow) } else { row::converted(read, narrow) })
         };
         let indptr = narrowed("indptr", indptr, self.size.0.add(&Size::constant(1)), true);
         let indices = narrowed("indices", indices, Size::var(stored), false);

@@ -1,307 +1,341 @@
-//! Compressed rows of a matrix whose rows all come alike: where each entry goes is a formula, and nothing is sorted.
+//! Compressed rows of a matrix whose rows come alike: where each entry goes is a formula, and nothing is sorted.
 //!
-//! In: the streams of a matrix. Where every part of the result is covered row by row, each row of a part has as many
-//! entries as the others, and the order of its columns is known before any number is:
+//! In: the streams of a matrix. Out, where there is a formula, how many entries are stored, and the arrays of compressed rows.
+//!
+//! The rows of a part of the result are taken apart axis by axis. Along an axis that every stream has a loop over, all are
+//! *alike*; along a constant axis of which streams name places (those of an array that is written out, `[a, b]`) *each* place
+//! has streams of its own. What is left without axes is one row (`row.rs`). So the parts of `for i. [a, for j. b]` are
 //!
 //! ```text
-//! stored = sum over parts of rows * entries in a row
-//! indptr[r] = start of the part + (r - first row of the part) * entries in a row
-//! indices, data = the parts, one after the other; of a part, for each row its entries in order
+//! rows                  how many           entries                first entry of row r
+//! alike over n: rows R  n * rows of R      n * entries of R       (r div rows of R) * entries of R + that of r mod rows of R
+//! each of R, S, ..      their sum          their sum              of the one that r is in, behind all before it
+//! one row               1                  its width              r * its width
 //! ```
 //!
-//! The columns of one stream are in order where each of its loops belongs to one key, by which it rises. Streams by
-//! different parameters are in the order of the parameters; those by one parameter, where one is proven to end before
-//! the other begins. For all other matrices there is `_csr_places` of the library.
+//! and where all rows have one width, row `r` begins at `r` times that. The entries of what is alike are arrays with an axis
+//! more; those of each are arrays one after the other. All this holds where no streams of a row cross; where they do, the entries
+//! of a row are in another order, and fewer are stored (`merge.rs`). For all other matrices there is `_csr_places` of the library.
 
-use super::nest::{Nest, Part};
-use super::project::live;
-use super::streams::Frame;
-use super::{Matrix, Placed, natural, places, tidy, unflattened};
+use super::row::{Member, Of, Order, Row, converted};
+use super::{Matrix, natural, tidy, unflattened};
 use crate::ir::build::*;
 use crate::ir::facts::Facts;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
 
-/// The rows of one part of the result.
-struct Block<'m> {
-    /// Its rows, and the indices that count them.
-    shape: Vec<Size>,
-    indices: Vec<Var>,
+/// An axis of more places is not taken apart: each of them is a program of its own.
+const MOST_PLACES: i64 = 64;
+/// So many entries of rows that are not alike are written out.
+const MOST_ENTRIES: i64 = 256;
+
+/// The entries of longer rows are not compared with one another.
+const LONGEST_COMPARED: i64 = 64;
+
+/// Rows that follow one another.
+pub struct Region<'m> {
+    kind: Kind<'m>,
     rows: Size,
-    /// The streams in the order of their columns.
-    streams: Vec<Ordered<'m>>,
-    /// How many entries a row has.
-    width: Size,
+    entries: Size,
 }
 
-struct Ordered<'m> {
-    placed: &'m Placed,
-    /// The loops inside of a row in the order of the columns, and how often each runs.
-    inner: Vec<(Var, Size)>,
-    /// The loops that are rows, by the axis of the rows that each is.
-    outer: Vec<Var>,
-    width: Size,
+enum Kind<'m> {
+    Alike(Var, Size, Box<Region<'m>>),
+    Each(Vec<Region<'m>>),
+    One(Row<'m>),
 }
 
-/// The rows of a matrix, if they are alike.
+/// The rows of a matrix, if there is a formula for them.
 pub struct Rows<'m> {
-    matrix: &'m Matrix,
-    blocks: Vec<Block<'m>>,
+    pub matrix: &'m Matrix,
+    all: Region<'m>,
 }
 
 impl Matrix {
     pub fn rows(&self, vars: &mut Vars, facts: &Facts) -> Option<Rows<'_>> {
-        let blocks = self.parts.iter().enumerate().map(|(k, shape)| self.block(vars, facts, k, shape)).collect::<Option<_>>()?;
-        Some(Rows { matrix: self, blocks })
-    }
-
-    fn block(&self, vars: &mut Vars, facts: &Facts, part: usize, shape: &[Size]) -> Option<Block<'_>> {
-        let indices: Vec<Var> = shape.iter().map(|_| vars.fresh("i", Type::I64)).collect();
-        let mut known = facts.clone();
-        indices.iter().zip(shape).for_each(|(i, size)| known.enter_for(*i, size));
-        let mut streams: Vec<Ordered> = vec![];
-        for placed in self.streams.iter().filter(|s| s.part == part) {
-            let new = ordered(placed, shape, facts)?;
-            // Those of one parameter stand together at the end; the new one belongs before the first that it precedes.
-            let mut at = streams.len();
-            while at > 0 && streams[at - 1].placed.parameter == placed.parameter {
-                if precedes(vars, &known, &indices, &streams[at - 1], &new) {
-                    break;
-                }
-                if !precedes(vars, &known, &indices, &new, &streams[at - 1]) {
-                    return None;
-                }
-                at -= 1;
-            }
-            streams.insert(at, new);
-        }
-        let width = streams.iter().fold(Size::default(), |n, s| n.add(&s.width));
-        Some(Block { shape: shape.to_vec(), indices, rows: places(shape, facts), streams, width })
-    }
-}
-
-/// The stream, if each of its rows has the same number of entries, in order.
-fn ordered<'m>(placed: &'m Placed, shape: &[Size], facts: &Facts) -> Option<Ordered<'m>> {
-    let nest = &placed.nest;
-    if !nest.is_rectangular() {
-        return None;
-    }
-    let loops: Vec<&Range> = nest.loops().collect();
-    let mut outer = vec![];
-    for (key, size) in placed.row_keys.iter().zip(shape) {
-        let Exp::Var(q) = key else { return None };
-        let range = loops.iter().find(|r| r.index == *q)?;
-        let whole = range.lo == i64(0) && exp_size(&range.hi).is_some_and(|hi| hi.axis() == size.axis());
-        if !whole || outer.contains(q) {
+        if !self.streams.iter().all(|s| s.nest.is_rectangular()) {
             return None;
         }
-        outer.push(*q);
+        let mut parts = vec![];
+        for (part, shape) in self.parts.iter().enumerate() {
+            let streams = self.streams.iter().filter(|s| s.part == part);
+            let members = streams.map(|placed| Member { placed, outer: vec![] }).collect();
+            parts.push(region(vars, facts, shape, &mut vec![], members)?);
+        }
+        let all = Region::each(parts);
+        // Rows of streams that cross are put in order one by one, in a time that grows with the squares of their widths.
+        (!all.may_cross() || all.is_short()).then_some(Rows { matrix: self, all })
     }
-    let mut inner: Vec<(Var, Size)> = vec![];
-    for key in &placed.column_keys {
-        let here: Vec<&&Range> = loops.iter().filter(|r| !outer.contains(&r.index) && rises(nest, key, r.index) != Some(0)).collect();
-        match here.as_slice() {
-            [] => {}
-            [range] => {
-                let rate = rises(nest, key, range.index)?;
-                if rate <= 0 || inner.iter().any(|(q, _)| *q == range.index) {
-                    return None;
-                }
-                let trip = exp_size(&range.hi)?.sub(&exp_size(&range.lo)?);
-                inner.push((range.index, natural(&trip, facts)));
+}
+
+/// The rows of a part of the result whose first keys are those of a place.
+fn region<'m>(vars: &mut Vars, facts: &Facts, shape: &[Size], place: &mut Vec<Exp>, members: Vec<Member<'m>>) -> Option<Region<'m>> {
+    let axis = place.len();
+    let Some(size) = shape.get(axis) else { return Some(Region::one(Row::new(vars, facts, place, members)?)) };
+    let keys = members.iter().map(|m| m.key(axis)).collect::<Option<Vec<Key>>>()?;
+    let is_whole = |key: &Key| match key {
+        Key::Place(_) => false,
+        Key::Over(range) => range.lo == i64(0) && exp_size(&range.hi).is_some_and(|hi| hi.axis() == size.axis()),
+    };
+    if keys.iter().all(is_whole) {
+        let i = vars.fresh("i", Type::I64);
+        let mut known = facts.clone();
+        known.enter_for(i, size);
+        let members = members.into_iter().zip(keys).map(|(m, key)| m.with(&key, axis)).collect();
+        place.push(Exp::Var(i));
+        let row = region(vars, &known, shape, place, members)?;
+        place.pop();
+        return Some(Region::alike(i, size, facts, row));
+    }
+    let places = size.as_constant().filter(|n| *n <= MOST_PLACES)?;
+    let mut items = vec![];
+    for k in 0..places {
+        let mut here = vec![];
+        for (member, key) in members.iter().zip(&keys) {
+            if key.has(k)? {
+                here.push(member.clone().with(key, axis));
             }
-            _ => return None,
+        }
+        place.push(i64(k));
+        items.push(region(vars, facts, shape, place, here)?);
+        place.pop();
+    }
+    Some(Region::each(items))
+}
+
+/// Where on an axis of the rows a stream has entries.
+enum Key {
+    Place(i64),
+    Over(Range),
+}
+
+impl Key {
+    /// Whether a place of a constant axis is among them.
+    fn has(&self, k: i64) -> Option<bool> {
+        match self {
+            Key::Place(place) => Some(*place == k),
+            Key::Over(range) => {
+                let bound = |e: &Exp| exp_size(e)?.as_constant();
+                Some(bound(&range.lo)? <= k && k < bound(&range.hi)?)
+            }
         }
     }
-    if inner.len() + outer.len() != loops.len() {
-        return None;
-    }
-    let width = inner.iter().fold(Size::constant(1), |n, (_, trip)| n.mul(trip));
-    Some(Ordered { placed, inner, outer, width })
 }
 
-/// By how much a key rises with an index: `None` where that is no constant.
-fn rises(nest: &Nest, key: &Exp, index: Var) -> Option<i64> {
-    match key {
-        Exp::Var(v) if *v == index => Some(1),
-        // What is bound inside may depend on the index.
-        Exp::Var(v) => match nest.frames.iter().find_map(|f| match f {
-            Frame::Let(vars, value) if vars.contains(v) => Some(value),
-            Frame::Let(..) | Frame::Loop(_) | Frame::Guard(_) | Frame::When(_) => None,
-        }) {
-            Some(value) => (rises(nest, value, index) == Some(0)).then_some(0),
-            None => Some(0),
-        },
-        Exp::Lit(_) => Some(0),
-        Exp::Op(Op::Add, args, _) => Some(rises(nest, &args[0], index)? + rises(nest, &args[1], index)?),
-        Exp::Op(Op::Sub, args, _) => Some(rises(nest, &args[0], index)? - rises(nest, &args[1], index)?),
-        Exp::Op(Op::Mul, args, _) => match args.as_slice() {
-            [Exp::Lit(Lit::I64(c)), e] | [e, Exp::Lit(Lit::I64(c))] => rises(nest, e, index)?.checked_mul(*c),
-            args => args.iter().all(|a| rises(nest, a, index) == Some(0)).then_some(0),
-        },
-        // The check that a key is in range leaves it as it is.
-        Exp::Index(array, keys, _) => match (&**array, keys.as_slice()) {
-            (Exp::For(i, _, body), [key]) if **body == Exp::Var(*i) => rises(nest, key, index),
-            _ => key_is_free(nest, key, index),
-        },
-        _ => key_is_free(nest, key, index),
-    }
-}
-
-/// 0 where nothing in the expression depends on the index.
-fn key_is_free(nest: &Nest, e: &Exp, index: Var) -> Option<i64> {
-    let mut all = true;
-    let bound = e.binds();
-    e.for_each_child(&mut |c| all = all && (bound.contains(&index) || rises(nest, c, index) == Some(0)));
-    let mut in_size = false;
-    e.for_each_size(&mut |s| in_size |= s.mentions(index));
-    (all && !in_size).then_some(0)
-}
-
-/// Whether all columns of one stream are before those of the other in every row.
-fn precedes(vars: &mut Vars, facts: &Facts, indices: &[Var], a: &Ordered, b: &Ordered) -> bool {
-    let last = a.column(vars, indices, &|trip| size_exp(&trip.sub(&Size::constant(1))));
-    let first = b.column(vars, indices, &|_| i64(0));
-    exp_size(&first).zip(exp_size(&last)).is_some_and(|(first, last)| facts.prove_nonneg(&first.sub(&last).sub(&Size::constant(1))))
-}
-
-impl Ordered<'_> {
-    /// Something computed for an entry, at indices that count its rows and its loops from 0.
-    fn at(&self, vars: &mut Vars, indices: &[Var], inner: &[Exp], leaf: Exp, of: Part) -> Exp {
-        let index = |q: Var| match self.outer.iter().position(|w| *w == q) {
-            Some(k) => Exp::Var(indices[k]),
-            None => inner[self.inner.iter().position(|(w, _)| *w == q).expect("a loop of a row")].clone(),
-        };
-        let all: Vec<Exp> = self.placed.nest.loops().map(|r| index(r.index)).collect();
-        self.placed.nest.at(vars, &all, leaf, of)
-    }
-    fn column(&self, vars: &mut Vars, indices: &[Var], place: &dyn Fn(&Size) -> Exp) -> Exp {
-        let inner: Vec<Exp> = self.inner.iter().map(|(_, trip)| place(trip)).collect();
-        let column = self.at(vars, indices, &inner, self.placed.column.clone(), Part::Places);
-        tidy(without_lets(vars, live(column)))
-    }
-}
-
-/// Bindings of sizes put in their place.
-fn without_lets(vars: &mut Vars, e: Exp) -> Exp {
-    match e {
-        Exp::Let(names, value, body) => match names.as_slice() {
-            [v] if exp_size(&value).is_some() => {
-                let body = traverse::substitute(vars, *body, &Substitution::from_iter([(*v, *value)]));
-                without_lets(vars, body)
+impl<'m> Member<'m> {
+    fn key(&self, axis: usize) -> Option<Key> {
+        match &self.placed.row_keys[axis] {
+            Exp::Lit(Lit::I64(k)) => Some(Key::Place(*k)),
+            Exp::Var(q) if !self.outer.iter().any(|(w, _)| w == q) => {
+                self.placed.nest.loops().find(|r| r.index == *q).cloned().map(Key::Over)
             }
-            _ => let_(names, *value, *body),
-        },
-        e => e,
+            _ => None,
+        }
     }
+    fn with(mut self, key: &Key, axis: usize) -> Member<'m> {
+        if let Key::Over(range) = key {
+            self.outer.push((range.index, axis));
+        }
+        self
+    }
+}
+
+impl<'m> Region<'m> {
+    fn one(row: Row<'m>) -> Region<'m> {
+        Region { rows: Size::constant(1), entries: row.width.clone(), kind: Kind::One(row) }
+    }
+    fn alike(i: Var, size: &Size, facts: &Facts, region: Region<'m>) -> Region<'m> {
+        let count = natural(size, facts);
+        let (rows, entries) = (count.mul(&region.rows), count.mul(&region.entries));
+        Region { rows, entries, kind: Kind::Alike(i, size.clone(), Box::new(region)) }
+    }
+    fn each(regions: Vec<Region<'m>>) -> Region<'m> {
+        let mut all = vec![];
+        for region in regions {
+            match region.kind {
+                Kind::Each(inner) => all.extend(inner),
+                Kind::Alike(..) | Kind::One(_) => all.push(region),
+            }
+        }
+        let total = |of: &dyn Fn(&Region) -> Size| all.iter().fold(Size::default(), |n, r| n.add(&of(r)));
+        Region { rows: total(&|r| r.rows.clone()), entries: total(&|r| r.entries.clone()), kind: Kind::Each(all) }
+    }
+
+    /// The width of its rows, where all have the same.
+    fn width(&self) -> Option<Size> {
+        match &self.kind {
+            Kind::One(row) => Some(row.width.clone()),
+            Kind::Alike(_, _, region) => region.width(),
+            Kind::Each(regions) => {
+                let (first, rest) = regions.split_first()?;
+                let width = first.width()?;
+                rest.iter().all(|r| r.width().as_ref() == Some(&width)).then_some(width)
+            }
+        }
+    }
+
+    /// Where row number `r` begins; behind the last row, where that ends.
+    fn start(&self, r: Exp) -> Exp {
+        if let Some(width) = self.width() {
+            return tidy(mul(r, size_exp(&width)));
+        }
+        match &self.kind {
+            Kind::One(row) => tidy(mul(r, size_exp(&row.width))),
+            Kind::Alike(_, _, region) => {
+                // The first row of none is asked for too.
+                let rows = match region.rows.as_constant() {
+                    Some(n) => Size::constant(n.max(1)),
+                    None => region.rows.maximum(&Size::constant(1)),
+                };
+                let [item, row] = [Op::IDiv, Op::IMod].map(|op| op2(op, r.clone(), size_exp(&rows)));
+                add(mul(size_exp(&region.entries), item), region.start(row))
+            }
+            Kind::Each(regions) => {
+                let (mut row, mut start) = (Size::default(), Size::default());
+                let mut starts = vec![];
+                for region in regions {
+                    let inside = region.start(tidy(sub(r.clone(), size_exp(&row))));
+                    let place = if start == Size::default() { inside } else { add(size_exp(&start), inside) };
+                    row = row.add(&region.rows);
+                    start = start.add(&region.entries);
+                    starts.push((size_exp(&row), tidy(place)));
+                }
+                let last = starts.pop().map_or(i64(0), |(_, place)| place);
+                starts.into_iter().rev().fold(last, |rest, (end, place)| if_(op2(Op::Lt, r.clone(), end), place, rest))
+            }
+        }
+    }
+
+    fn may_cross(&self) -> bool {
+        match &self.kind {
+            Kind::Alike(_, _, region) => region.may_cross(),
+            Kind::Each(regions) => regions.iter().any(Region::may_cross),
+            Kind::One(row) => row.may_cross(),
+        }
+    }
+    fn is_short(&self) -> bool {
+        match &self.kind {
+            Kind::Alike(_, _, region) => region.is_short(),
+            Kind::Each(regions) => regions.iter().all(Region::is_short),
+            Kind::One(row) => row.width.as_constant().is_some_and(|n| n <= LONGEST_COMPARED),
+        }
+    }
+
+    /// How many pairs of streams cross in its rows, if data decides about that.
+    fn crossings(&self, vars: &mut Vars) -> Option<Exp> {
+        match &self.kind {
+            Kind::Alike(i, size, region) => Some(sum(*i, i64(0), size_exp(size), region.crossings(vars)?)),
+            Kind::Each(regions) => regions.iter().filter_map(|r| r.crossings(vars)).reduce(add),
+            Kind::One(row) => row.crossings(vars),
+        }
+    }
+
+    /// The axes of its entries: those of its rows, then those of a row.
+    fn axes(&self) -> Vec<Size> {
+        match &self.kind {
+            Kind::Alike(_, size, region) => [vec![size.clone()], region.axes()].concat(),
+            Kind::Each(regions) => match same_axes(regions) {
+                Some(axes) => [vec![Size::constant(regions.len() as i64)], axes].concat(),
+                None => vec![self.entries.clone()],
+            },
+            Kind::One(row) => row.axes(),
+        }
+    }
+
+    /// What is asked of its entries.
+    fn generated(&self, vars: &mut Vars, facts: &Facts, of: Of, order: Order) -> Exp {
+        match &self.kind {
+            Kind::Alike(i, size, region) => for_(*i, size.clone(), region.generated(vars, facts, of, order)),
+            Kind::Each(regions) if same_axes(regions).is_some() => {
+                Exp::Array(regions.iter().map(|r| r.generated(vars, facts, of, order)).collect())
+            }
+            Kind::Each(regions) => {
+                let t = vars.fresh("t", Type::I64);
+                let (bindings, entry) = joined(vars, facts, regions, t, of, order);
+                let entries = self.entries.as_constant().filter(|n| (1..=MOST_ENTRIES).contains(n));
+                let all = match entries {
+                    // What is written out takes no choice for each entry.
+                    Some(n) => {
+                        let at = |t_is: i64| copy(vars, &entry, &Substitution::from_iter([(t, i64(t_is))]));
+                        Exp::Array((0..n).map(at).collect())
+                    }
+                    None => for_(t, self.entries.clone(), entry),
+                };
+                lets(bindings, all)
+            }
+            Kind::One(row) => row.generated(vars, of, order),
+        }
+    }
+}
+
+/// The axes of the entries of regions, where they are the same.
+fn same_axes(regions: &[Region]) -> Option<Vec<Size>> {
+    let (first, rest) = regions.split_first()?;
+    let axes = first.axes();
+    rest.iter().all(|r| r.axes() == axes).then_some(axes)
+}
+
+/// Arrays of the entries of regions, and entry number `t` of all of them, one region after the other.
+pub fn joined(vars: &mut Vars, facts: &Facts, regions: &[Region], t: Var, of: Of, order: Order) -> (Vec<(Vec<Var>, Exp)>, Exp) {
+    let mut bindings = vec![];
+    let mut parts: Vec<(Exp, Exp)> = vec![];
+    let mut start = Size::default();
+    for region in regions.iter().filter(|r| r.entries != Size::default()) {
+        let array = region.generated(vars, facts, of, order);
+        let array = copy(vars, &array, &Substitution::default());
+        let name = vars.fresh(of.name(), type_of_exp(vars, &array));
+        bindings.push((vec![name], array));
+        let place = size_exp(&Size::var(t).sub(&start));
+        start = start.add(&region.entries);
+        parts.push((size_exp(&start), index(Exp::Var(name), unflattened(place, &region.axes(), facts), Site::default())));
+    }
+    let entry = parts.into_iter().rev().fold(of.zero(), |rest, (end, read)| if_(op2(Op::Lt, t, end), read, rest));
+    (bindings, entry)
 }
 
 impl Rows<'_> {
     /// How many entries are stored.
     pub fn stored(&self) -> Size {
-        self.blocks.iter().fold(Size::default(), |n, b| n.add(&b.rows.mul(&b.width)))
+        self.all.entries.clone()
+    }
+
+    /// How many rows there are.
+    pub fn count(&self) -> Size {
+        self.all.rows.clone()
+    }
+    /// Where a row begins.
+    pub fn start(&self, r: Exp) -> Exp {
+        self.all.start(r)
+    }
+    pub fn parts(&self) -> &[Region<'_>] {
+        match &self.all.kind {
+            Kind::Each(parts) => parts,
+            Kind::Alike(..) | Kind::One(_) => panic!("sparse: a matrix has parts"),
+        }
+    }
+
+    /// Whether no two streams of a row cross, if data decides about that. Else the formulas hold but for the order inside of
+    /// rows, and for entries that meet.
+    pub fn are_apart(&self, vars: &mut Vars) -> Option<Exp> {
+        let crossings = self.all.crossings(vars)?;
+        let crossings = copy(vars, &crossings, &Substitution::default());
+        Some(op2(Op::Eq, crossings, i64(0)))
     }
 
     /// `(indptr, indices, data)`, the latter two of so many places.
     pub fn arrays(&self, vars: &mut Vars, facts: &Facts, stored: Var, narrow: Scalar) -> Exp {
-        let r = vars.fresh("r", Type::I64);
-        let t = [0, 1].map(|_| vars.fresh("t", Type::I64));
-        let (mut row, mut start) = (Size::default(), Size::default());
         let mut bindings = vec![];
-        let mut starts: Vec<(Exp, Exp)> = vec![];
-        let mut parts: Vec<(Exp, [Exp; 2])> = vec![];
-        for block in &self.blocks {
-            let place = start.add(&Size::var(r).sub(&row).mul(&block.width));
-            row = row.add(&block.rows);
-            starts.push((size_exp(&row), size_exp(&place)));
-            if block.streams.is_empty() {
-                continue;
-            }
-            let axes = block.axes();
-            let reads = [0, 1].map(|k| {
-                let array = block.generated(vars, self.matrix.scalar, narrow, k);
-                let ty = type_of_exp(vars, &array);
-                let name = vars.fresh(["col", "data"][k], ty);
-                bindings.push((vec![name], array));
-                let place = size_exp(&Size::var(t[k]).sub(&start));
-                index(Exp::Var(name), unflattened(place, &axes, facts), Site::default())
-            });
-            start = start.add(&block.rows.mul(&block.width));
-            parts.push((size_exp(&start), reads));
-        }
-        // The last row begins where all entries end.
-        let last = starts.pop().map_or(i64(0), |(_, place)| place);
-        let starts = starts.into_iter().rev().fold(last, |rest, (end, place)| if_(op2(Op::Lt, r, end), place, rest));
-        let fits = fitting(vars, &self.matrix.size.1, stored, narrow, &mut bindings);
-        let indptr = for_(r, row.add(&Size::constant(1)), narrowed_start(starts, fits, narrow));
-        let zeros = [Lit::zero(narrow), Lit::zero(self.matrix.scalar)];
-        let arrays = [0, 1].map(|k| {
-            let chosen = parts
-                .iter()
-                .rev()
-                .fold(Exp::Lit(zeros[k]), |rest, (end, reads)| if_(op2(Op::Lt, t[k], end.clone()), reads[k].clone(), rest));
-            for_(t[k], Size::var(stored), chosen)
+        let [indices, data] = [Of::Columns(narrow), Of::Values(self.matrix.scalar)].map(|of| {
+            let t = vars.fresh("t", Type::I64);
+            let (arrays, entry) = joined(vars, facts, self.parts(), t, of, Order::ByFirstColumn);
+            bindings.extend(arrays);
+            for_(t, Size::var(stored), entry)
         });
-        let [indices, data] = arrays;
+        let r = vars.fresh("r", Type::I64);
+        let start = self.start(Exp::Var(r));
+        let fits = fitting(vars, &self.matrix.size.1, stored, narrow, &mut bindings);
+        let indptr = for_(r, self.count().add(&Size::constant(1)), narrowed_start(start, fits, narrow));
         lets(bindings, Exp::Tuple(vec![indptr, indices, data]))
-    }
-}
-
-impl Block<'_> {
-    /// The axes of its entries: those of its rows, then those of a row.
-    fn axes(&self) -> Vec<Size> {
-        let inner = match self.streams.as_slice() {
-            [one] => one.inner.iter().map(|(_, trip)| trip.clone()).collect(),
-            _ => vec![self.width.clone()],
-        };
-        let mut axes = [self.shape.clone(), inner].concat();
-        if axes.is_empty() {
-            axes.push(Size::constant(1));
-        }
-        axes
-    }
-
-    /// The columns (0) or values (1) of its entries.
-    fn generated(&self, vars: &mut Vars, scalar: Scalar, narrow: Scalar, k: usize) -> Exp {
-        let indices: Vec<Var> = self.indices.iter().map(|_| vars.fresh("i", Type::I64)).collect();
-        let mut axes: Vec<(Var, Size)> = indices.iter().copied().zip(self.shape.iter().cloned()).collect();
-        let body = match self.streams.as_slice() {
-            [one] => {
-                let inner: Vec<Var> = one.inner.iter().map(|_| vars.fresh("c", Type::I64)).collect();
-                axes.extend(inner.iter().copied().zip(one.inner.iter().map(|(_, trip)| trip.clone())));
-                let places: Vec<Exp> = inner.iter().map(|c| Exp::Var(*c)).collect();
-                one.leaf(vars, scalar, &indices, &places, k)
-            }
-            streams => {
-                let c = vars.fresh("c", Type::I64);
-                axes.push((c, self.width.clone()));
-                let mut start = Size::default();
-                let mut parts = vec![];
-                for stream in streams {
-                    let place = size_exp(&Size::var(c).sub(&start));
-                    let trips: Vec<Size> = stream.inner.iter().map(|(_, trip)| trip.clone()).collect();
-                    let places = unflattened(place, &trips, &Facts::default());
-                    parts.push((stream.leaf(vars, scalar, &indices, &places, k), size_exp(&start.add(&stream.width))));
-                    start = start.add(&stream.width);
-                }
-                let (last, _) = parts.pop().expect("several streams");
-                parts.into_iter().rev().fold(last, |rest, (leaf, end)| if_(op2(Op::Lt, c, end), leaf, rest))
-            }
-        };
-        if axes.is_empty() {
-            axes.push((vars.fresh("i", Type::I64), Size::constant(1)));
-        }
-        let body = if k == 0 { converted(body, narrow) } else { body };
-        let whole = axes.into_iter().rev().fold(body, |body, (i, size)| for_(i, size, body));
-        copy(vars, &whole, &Substitution::default())
-    }
-}
-
-/// A column as an index of the type that is wanted: that all columns fit is seen to by `fitting`.
-pub fn converted(column: Exp, to: Scalar) -> Exp {
-    match Op::conversion(to) {
-        Some(op) if to != Scalar::I64 => Exp::Op(op, vec![column], Site::default().passed()),
-        _ => column,
     }
 }
 
@@ -322,12 +356,5 @@ pub fn narrowed_start(start: Exp, fits: Option<Var>, to: Scalar) -> Exp {
     match fits {
         Some(zero) => converted(add(start, Exp::Var(zero)), to),
         None => start,
-    }
-}
-
-impl Ordered<'_> {
-    fn leaf(&self, vars: &mut Vars, scalar: Scalar, indices: &[Var], places: &[Exp], k: usize) -> Exp {
-        let (leaf, of) = self.placed.leaf(vars, scalar, k + 1);
-        self.at(vars, indices, places, leaf, of)
     }
 }
