@@ -1,4 +1,4 @@
-//! Gradients of general `reduce`, `scan`, `reduce_by_index`, `scatter` and updates grow as their functions do: at ten times
+//! Gradients of general `reduce`, `scan`, `reduce_by_index`, `scatter`, updates and loops in loops grow as their functions do: at ten times
 //! as many elements they cost less than twelve times as much, in operations and in what loops and updates move.
 
 mod harness;
@@ -63,6 +63,48 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("steps", "def f(x: f64, v: [n]f64) -> f64 = loop x = x for i in 0..n do x + 0.01 * sin(x) * v[i]"),
     ("steps until", "def f(x: [n]f64) -> f64 = let (s, i) = loop (s, i) = (0.0, 0) while i < n do (s + sin(s) * x[i], i + 1); s"),
     ("reads through data", "def f(x: [n]f64, is: [n]i64) -> f64 = sum i. x[is[i]] * x[is[is[i]]]"),
+    // loops in the bodies of others: many rows, long rows, rows that data choose, and little of long ones
+    (
+        "updates, many rows",
+        "def f(L: [n, 3, 3]f64, x: [n, 3]f64) -> f64 =
+           sum c. let q = solve_lower(for i in 0..3, j in 0..3. [j <= i] * (L[c, i, j] + 2), x[c]); sum a. q[a] * L[c, a, a]",
+    ),
+    (
+        "updates, many rows by themselves",
+        "def f(L: [n, 3, 3]f64, x: [n, 3]f64) -> f64 = sum c. let q = solve_lower(L[c], x[c]); sum a. q[a] * L[c, a, a]",
+    ),
+    (
+        "updates, long rows",
+        "def f(k: [n]f64, D: [3, n]f64) -> f64 =
+           sum b. let e = loop e = D[b] for i in 1..n do e with [i] = D[b, i] + k[i] * sin(e[i - 1]); sum i. e[i] ^ 2",
+    ),
+    (
+        "updates, rows that data choose",
+        "def f(P: [n, 4]f64, is: [n]i64) -> f64 =
+           sum i. let y = loop y = P[is[i]] for a in 1..4 do y with [a] = sin(y[a - 1]) * P[is[i], a]; sum a. y[a] * P[is[i], a]",
+    ),
+    (
+        "updates, little of long rows",
+        "def f(P: [3, n]f64, is: [n]i64) -> f64 =
+           sum i in 0..n - 3.
+             let y = loop y = (for a in 0..3. 1.0) for a in 1..3 do y with [a] = sin(y[a - 1]) * P[is[i], is[i + a]];
+             y[2] * P[is[i], 0]",
+    ),
+    (
+        "updates in steps",
+        "def f(u: [n]f64, kappa: [n]f64) -> f64 =
+           let u = loop u = u for t in 0..3 do
+             let (c, e) = loop (c, e) = (for i in 0..n. 0.0, for i in 0..n. 0.0) for i in 0..n do
+               let m = 3 + kappa[i] ^ 2 + [i > 0] * kappa[i] * c[i - 1];
+               (c with [i] = -kappa[i] / m, e with [i] = (u[i] + [i > 0] * kappa[i] * e[i - 1]) / m);
+             loop x = e for q in 1..n do x with [n - 1 - q] = e[n - 1 - q] - c[n - 1 - q] * x[n - q];
+           sum i. u[i] ^ 2",
+    ),
+    (
+        "loops in loops, many rows",
+        "def f(P: [n, 3]f64, x: [n]f64) -> f64 =
+           sum c. P[c, 0] * loop s = x[c] for i in 0..3 do loop t = s for j in 0..3 do t + 0.1 * sin(t) * P[c, j]",
+    ),
 ];
 
 #[test]

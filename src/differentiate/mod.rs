@@ -8,10 +8,12 @@ pub mod forward;
 pub mod lineage;
 pub mod partials;
 pub mod reverse;
+pub mod rows;
 pub mod rules;
 pub mod saving;
 pub mod scope;
 pub mod split;
+pub mod work;
 
 use crate::ir::build::*;
 use crate::ir::facts::Facts;

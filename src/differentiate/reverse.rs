@@ -11,6 +11,7 @@
 //! what is cheaper to redo. Saved arrays whose size depends on the loop's index are padded to the largest one.
 
 use super::lineage::Lineage;
+use super::rows::{self, Row};
 use super::rules;
 use super::saving::Saving;
 use super::scope::{Scope, Statement, costs_nothing};
@@ -28,6 +29,8 @@ pub struct Reverse<'a> {
     varied: FxHashSet<Var>,
     /// Arrays of the scope that are others but for places written in them, where the way back is to make these again.
     pub lineage: Lineage,
+    /// Rows of arrays that take the adjoints of reads in the loop that is walked back over.
+    pub rows: Vec<Row>,
     /// How much loops may keep, in all and each.
     pub saving: Saving,
     pub values_each: Option<i64>,
@@ -41,8 +44,8 @@ pub struct Reverse<'a> {
 struct Frame {
     contributions: IndexMap<Var, Vec<Exp>>,
     backward: Vec<Statement>,
-    /// What the scope binds.
-    bound: FxHashSet<Var>,
+    /// What the scope binds, and of other variables those whose adjoints are made in it or go on from others.
+    own: FxHashSet<Var>,
 }
 
 /// A scope after reverse mode. `backward` may use the variables of `forward`.
@@ -95,6 +98,7 @@ impl<'a> Reverse<'a> {
             facts,
             varied: wrt.into_iter().collect(),
             lineage: Lineage::default(),
+            rows: vec![],
             saving: Saving::All,
             values_each: None,
             block: None,
@@ -163,11 +167,15 @@ impl<'a> Reverse<'a> {
         self.frame().backward.push((vars, exp));
     }
     /// Whether an array with the adjoint of a variable can be made here: not where it would be made for every step of a loop
-    /// around that the variable comes into from outside.
+    /// around that the variable comes into from outside, unless the step does as much (`rows`).
     pub fn may_make_adjoint(&self, var: Var) -> bool {
         let frame = self.frames.last().expect("inside a scope");
         let is_array = matches!(self.vars.ty(var), Type::Array(..));
-        !is_array || self.frames.len() == 1 || frame.bound.contains(&var) || frame.contributions.contains_key(&var)
+        !is_array || self.frames.len() == 1 || frame.own.contains(&var)
+    }
+    /// Says that it can: it is no larger than what is done here.
+    pub fn make_adjoint(&mut self, var: Var) {
+        self.frame().own.insert(var);
     }
     /// Takes back what has been added to the adjoint of a variable so far.
     pub fn take_contributions(&mut self, var: Var) -> Option<Exp> {
@@ -190,7 +198,7 @@ impl<'a> Reverse<'a> {
         self.vars.fresh(name, ty)
     }
     /// The adjoint of a variable, once all its uses are behind: an atom, or `None` for zero.
-    fn take_adjoint(&mut self, var: Var) -> Option<Exp> {
+    pub fn take_adjoint(&mut self, var: Var) -> Option<Exp> {
         let contributions = self.frame().contributions.shift_remove(&var)?;
         let total = total(contributions);
         if matches!(total, Exp::Var(_) | Exp::Lit(_)) {
@@ -207,8 +215,9 @@ impl<'a> Reverse<'a> {
 
     /// As `scope`; the adjoints of some free variables go on from variables.
     pub fn scope_from(&mut self, scope: Scope, seeds: Vec<Option<Exp>>, begun: &[(Var, Var)]) -> Reversed {
-        let bound = scope.statements.iter().flat_map(|(vars, _)| vars.iter().copied()).collect();
-        self.frames.push(Frame { bound, ..Frame::default() });
+        let bound = scope.statements.iter().flat_map(|(vars, _)| vars.iter().copied());
+        let own = bound.chain(begun.iter().map(|(v, _)| *v)).collect();
+        self.frames.push(Frame { own, ..Frame::default() });
         for (v, begun) in begun {
             self.contribute(&Exp::Var(*v), Exp::Var(*begun));
         }
@@ -253,7 +262,9 @@ impl<'a> Reverse<'a> {
             if adjoints.iter().all(Option::is_none) && !gives_back {
                 forward.push([kept, vec![(vars, exp)]].concat());
             } else {
+                let before = rows::begin(self, &exp);
                 forward.push([kept, self.statement(vars, exp, adjoints)].concat());
+                rows::end(self, before);
             }
         }
         forward.into_iter().rev().flatten().collect()

@@ -71,7 +71,7 @@ pub fn taken(vars: &Vars, statements: &[Statement], first: &[Exp], second: &[Exp
     Taken { shared, redone, twice }
 }
 
-fn has_loop(exp: &Exp) -> bool {
+pub fn has_loop(exp: &Exp) -> bool {
     let mut found = matches!(exp, Exp::Loop(_));
     exp.for_each_child(&mut |e| found = found || has_loop(e));
     found

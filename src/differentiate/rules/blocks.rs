@@ -151,7 +151,7 @@ pub fn reverse(cx: &mut Reverse, steps: &Steps, cut: &Cut, adjoints: Vec<Option<
     start.iter().zip(&l.state).for_each(|(start, state)| cx.vary_as(*start, *state));
     let from = Size::var(b).mul(&every);
     let block = steps.block(cx.vars, &from, &from.add(&every), &start, &cut.inner);
-    let free: Vec<Var> = block.free_vars().into_iter().filter(|v| cx.varies(&Exp::Var(*v)) && !start.contains(v)).collect();
+    let free: Vec<Var> = cx.receivers(&block).into_iter().filter(|v| !start.contains(v)).collect();
     let begun: Vec<(Var, Var)> = free.iter().map(|v| (*v, cx.adjoint_var(*v))).collect();
     // What is summed is not needed on the way back, so it may start from anything.
     let mut statements: Vec<Statement> = vec![];

@@ -149,7 +149,7 @@ fn begin_adjoints(cx: &mut Reverse, branches: &[&Exp]) -> Vec<(Var, Var)> {
     if cx.lineage.is_empty() {
         return vec![];
     }
-    let free: Vec<Var> = branches.iter().flat_map(|e| e.free_vars()).collect();
+    let free: Vec<Var> = branches.iter().flat_map(|e| cx.receivers(e)).collect();
     free.into_iter().filter_map(|v| Some((v, cx.begin_adjoint(v)?))).collect()
 }
 

@@ -47,8 +47,8 @@ pub struct Steps<'a> {
     pub body: &'a Exp,
 }
 
-/// `None` if no state changes in place, if a value is needed on the way back before it is there again, or if the adjoint of
-/// a whole array would be made for every step of a loop around.
+/// `None` if no state changes in place, if a value is needed on the way back before it is there again, or if for every step of
+/// a loop around an adjoint would be made that is larger than what the steps do.
 pub fn reverse(cx: &mut Reverse, steps: &Steps, adjoints: &[Option<Exp>]) -> Option<Vec<Statement>> {
     let Steps { vars, found, state, init, index: i, size, body } = steps;
     let (i, init) = (*i, parts(init));
@@ -74,7 +74,7 @@ pub fn reverse(cx: &mut Reverse, steps: &Steps, adjoints: &[Option<Exp>]) -> Opt
         seeds[*k] = Some(Exp::Var(*l));
     }
     seeds.extend(found.sums.iter().map(|k| adjoints[*k].clone()));
-    let free: Vec<Var> = body.free_vars().into_iter().filter(|v| cx.varies(&Exp::Var(*v)) && !state.contains(v)).collect();
+    let free: Vec<Var> = cx.receivers(body).into_iter().filter(|v| !state.contains(v)).collect();
     let gives_back = vars.iter().any(|v| cx.lineage.contains_key(v));
     if !gives_back && !free.iter().all(|v| cx.may_make_adjoint(*v)) {
         return None;

@@ -1,7 +1,7 @@
 //! y = x[k]
 //!
 //! forward:  ẏ = ẋ[k]
-//! reverse:  x̄ += {k -> ȳ}
+//! reverse:  x̄ += {k -> ȳ}, or the adjoint of a row of x that the keys begin with (`rows`)
 
 use super::super::forward::Forward;
 use super::super::reverse::Reverse;
@@ -19,6 +19,7 @@ pub fn forward(cx: &mut Forward, y: Var, array: Exp, keys: Vec<Exp>, site: Site,
 
 pub fn reverse(cx: &mut Reverse, array: &Exp, keys: &[Exp], site: Site, y_adj: Exp) {
     let Exp::Var(x) = array else { panic!("differentiate: a read is of a variable") };
-    let places = keys.iter().cloned().zip(cx.vars.ty(*x).shape().iter().cloned()).collect();
-    cx.contribute(array, singleton(places, y_adj, site.passed()));
+    let (receiver, known) = cx.receiver(*x, keys);
+    let places = keys[known..].iter().cloned().zip(cx.vars.ty(receiver).shape().iter().cloned()).collect();
+    cx.contribute(&Exp::Var(receiver), singleton(places, y_adj, site.passed()));
 }
