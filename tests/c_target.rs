@@ -505,8 +505,8 @@ fn zeros_that_are_left_out_are_zeros() {
            for i, e. sum j. w[j] * (sum c. m[j, i, c] * y[c, e])",
         "def f(w: [p, k]f64, m: [k, 40, 4]f64, x: [p, 4]f64) -> [p, 40]f64 =
            for q, i. x[q, 0] - (sum j. w[q, j] * (sum c. x[q, c] * m[j, i, c]))",
-        "def f(w: [p, k]f64, m: [k, 3, 4, 40]f64, x: [p, 4]f64) -> [p, 3, 40]f64 =
-           for q, r, i. -(x[q, r] + (sum j. w[q, j] * (sum c. x[q, c] * m[j, r, c, i])))",
+        "def f(w: [p, k]f64, m: [k, 3, 4, 40]f64, x: [p, 4]f64, o: [p, 3]f64) -> [p, 3, 40]f64 =
+           for q, r, i. -(o[q, r] + (sum j. w[q, j] * (sum c. x[q, c] * m[j, r, c, i])))",
     ];
     let mut skipped = 0;
     for text in programs {
