@@ -23,7 +23,7 @@
 
 use super::simplify::arrays::{has_singleton, total};
 use super::tabulate::weight;
-use super::{Context, Rewrite, map_children_with_facts, rewrite_everywhere};
+use super::{Context, Rewrite, children, rewrite_everywhere};
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy, sizes_mention, substitute};
 use crate::ir::*;
@@ -44,14 +44,7 @@ pub fn gather(cx: &mut Context, exp: Exp) -> Exp {
     if !matches!(exp, Exp::Let(..)) {
         return rewrite_everywhere(cx, exp, "gather", &|cx, exp| rule(cx, exp, false));
     }
-    let mut facts = std::mem::take(&mut cx.facts);
-    let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
-        std::mem::swap(&mut cx.facts, facts);
-        let e = gather(cx, e);
-        std::mem::swap(&mut cx.facts, facts);
-        e
-    });
-    cx.facts = facts;
+    let exp = children(cx, exp, &gather);
     let gathered = rule(cx, exp, true);
     cx.changed |= gathered.is_ok();
     gathered.unwrap_or_else(|same| same)

@@ -69,6 +69,33 @@ pub fn rewrite_everywhere(cx: &mut Context, exp: Exp, by: impl Hash, rule: &dyn 
     rewrite(cx, exp, &Known { rule, by: fingerprint(&by) })
 }
 
+/// Applies a rule everywhere, from the outside in, at each place until it no longer applies.
+pub fn rewrite_outside_in(cx: &mut Context, exp: Exp, rule: &dyn Fn(&mut Context, Exp) -> Rewrite) -> Exp {
+    let mut exp = exp;
+    loop {
+        match rule(cx, exp) {
+            Ok(new) => {
+                cx.changed = true;
+                exp = new;
+            }
+            Err(same) => return children(cx, same, &|cx, e| rewrite_outside_in(cx, e, rule)),
+        }
+    }
+}
+
+/// An expression with something done to its children, each where its facts hold.
+pub fn children(cx: &mut Context, exp: Exp, f: &dyn Fn(&mut Context, Exp) -> Exp) -> Exp {
+    let mut facts = std::mem::take(&mut cx.facts);
+    let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
+        std::mem::swap(&mut cx.facts, facts);
+        let e = f(cx, e);
+        std::mem::swap(&mut cx.facts, facts);
+        e
+    });
+    cx.facts = facts;
+    exp
+}
+
 /// Values of `let`s and bodies of binders are not looked at again where they are settled. Not so chains of `let`s, each of
 /// which is a part of all before it.
 fn rewrite(cx: &mut Context, exp: Exp, known: &Known) -> Exp {

@@ -11,12 +11,12 @@
 //! terms are zero, and left out by `skip_zeros`, counts as a short one. It is done before derivatives are taken, so that they
 //! are derivatives of the cheaper program.
 
-use super::Context;
 use super::simplify::arrays::{factors, total};
 use super::tabulate::whole;
+use super::{Context, children};
 use crate::ir::build::*;
 use crate::ir::destination::uses;
-use crate::ir::traverse::{Substitution, copy, map_children_with_facts};
+use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -30,15 +30,7 @@ pub fn reassociate(cx: &mut Context, exp: Exp) -> Exp {
         return exp;
     }
     let exp = of_loop(cx, exp);
-    let mut facts = std::mem::take(&mut cx.facts);
-    let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
-        std::mem::swap(&mut cx.facts, facts);
-        let e = reassociate(cx, e);
-        std::mem::swap(&mut cx.facts, facts);
-        e
-    });
-    cx.facts = facts;
-    exp
+    children(cx, exp, &reassociate)
 }
 
 /// A loop behind the products that are the same in all of its steps.

@@ -19,9 +19,9 @@
 use super::hoist::hoist;
 use super::simplify::arrays::{factors, total};
 use super::tabulate::weight;
-use super::{Context, Rewrite};
+use super::{Context, Rewrite, rewrite_outside_in};
 use crate::ir::build::*;
-use crate::ir::traverse::{Substitution, copy, map_children_with_facts, replaced};
+use crate::ir::traverse::{Substitution, copy, replaced};
 use crate::ir::*;
 
 /// What a term costs at least, additions and multiplications counting one; and what it costs where other terms with zeros are
@@ -50,28 +50,7 @@ pub fn skip_zeros(cx: &mut Context, exp: Exp) -> Exp {
 
 /// From the outside in: what is asked of numbers is asked for as many loops at once as there are.
 fn everywhere(cx: &mut Context, exp: Exp, least: u64) -> Exp {
-    let mut exp = exp;
-    loop {
-        match rule(cx, exp, least) {
-            Ok(new) => {
-                cx.changed = true;
-                exp = new;
-            }
-            Err(same) => {
-                exp = same;
-                break;
-            }
-        }
-    }
-    let mut facts = std::mem::take(&mut cx.facts);
-    let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
-        std::mem::swap(&mut cx.facts, facts);
-        let e = everywhere(cx, e, least);
-        std::mem::swap(&mut cx.facts, facts);
-        e
-    });
-    cx.facts = facts;
-    exp
+    rewrite_outside_in(cx, exp, &|cx, e| rule(cx, e, least))
 }
 
 /// A sum that has a name is read by it.

@@ -10,38 +10,17 @@
 
 use super::simplify::lets::{inline_copies, reads_known};
 use super::simplify::simplify;
-use super::{Context, Rewrite};
+use super::{Context, Rewrite, rewrite_outside_in};
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
-use crate::ir::traverse::{Substitution, copy, map_children_with_facts};
+use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
 
 /// The most that is looked at of an array which a loop gives beside others.
 const MOST_NODES: usize = 40;
 
 pub fn store_or_recompute(cx: &mut Context, exp: Exp) -> Exp {
-    let mut exp = exp;
-    loop {
-        match rule(cx, exp) {
-            Ok(new) => {
-                cx.changed = true;
-                exp = new;
-            }
-            Err(same) => {
-                exp = same;
-                break;
-            }
-        }
-    }
-    let mut facts = std::mem::take(&mut cx.facts);
-    let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
-        std::mem::swap(&mut cx.facts, facts);
-        let e = store_or_recompute(cx, e);
-        std::mem::swap(&mut cx.facts, facts);
-        e
-    });
-    cx.facts = facts;
-    exp
+    rewrite_outside_in(cx, exp, &rule)
 }
 
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {

@@ -12,10 +12,10 @@
 //! indices. A table is made of what costs more than to store and read it, cannot fail, and takes no more memory than
 //! an array that it reads: no program begins to need the square of its memory.
 
-use super::Context;
 use super::simplify::arrays::{has_singleton, total};
+use super::{Context, children};
 use crate::ir::build::*;
-use crate::ir::traverse::{Substitution, copy, map_children_with_facts};
+use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
 use crate::scalar::CostClass;
 use rustc_hash::FxHashSet;
@@ -29,15 +29,7 @@ const STEPS: u64 = 8;
 
 pub fn tabulate(cx: &mut Context, exp: Exp) -> Exp {
     let exp = of_loop(cx, exp);
-    let mut facts = std::mem::take(&mut cx.facts);
-    let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
-        std::mem::swap(&mut cx.facts, facts);
-        let e = tabulate(cx, e);
-        std::mem::swap(&mut cx.facts, facts);
-        e
-    });
-    cx.facts = facts;
-    exp
+    children(cx, exp, &tabulate)
 }
 
 /// A loop behind the tables of what it does not change.
