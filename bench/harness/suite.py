@@ -26,10 +26,11 @@ SYSTEMS = ["c", "jax", "jax_loop", "casadi", "numpy", "numpy_zeroed", "torch"]
 
 
 def problems():
-    for name in ORDER:
+    variants = sorted(path.name for path in (BENCH / "variants").iterdir() if path.is_dir())
+    for name in [*ORDER, *(f"variants/{v}" for v in variants)]:
         path = BENCH / name / "problem.py"
         if path.exists():
-            spec = importlib.util.spec_from_file_location(f"problem_{name}", path)
+            spec = importlib.util.spec_from_file_location(f"problem_{name.replace('/', '_')}", path)
             problem = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(problem)
             yield name, problem
