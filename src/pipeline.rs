@@ -15,6 +15,7 @@ use crate::ir::facts::{Facts, Proofs};
 use crate::ir::fingerprint::fingerprint;
 use crate::ir::traverse::{Substitution, copy, substitute};
 use crate::ir::*;
+use crate::optimize::add_to_states::add_to_states;
 use crate::optimize::count_bounded::count_bounded;
 use crate::optimize::dissolve_singletons::dissolve_singletons;
 use crate::optimize::forget_states::forget_states;
@@ -83,6 +84,7 @@ const LAST: &[(&str, Pass)] = &[
     ("products", products),
     ("unroll", unroll),
     ("skip_zeros", skip_zeros),
+    ("add_to_states", add_to_states),
 ];
 
 /// The names for `--after`, in the order of their last run.

@@ -60,7 +60,7 @@ impl Lowering<'_> {
             return false;
         }
         if axes.len() == binders.len() {
-            return store && self.mapped(&binders, body, view);
+            return self.added_products(&binders, body, view, store) || store && self.mapped(&binders, body, view);
         }
         match self.nest_of(binders, body, view, store) {
             Some(nest) => self.contraction(&nest),
@@ -103,6 +103,50 @@ impl Lowering<'_> {
         self.element(binders, body, inner, &Dest::Array(dest.clone()));
         true
     }
+
+    /// `for i, j. f(e + (sum k. a * b) + (sum l. c * d))`: the products are added to one another where the result is, then come
+    /// `f` and `e` of each element. What is added to a destination is the sum itself.
+    fn added_products(&mut self, binders: &[Binder], body: &Exp, dest: &View, store: bool) -> bool {
+        let Some(group) = group_of_sums(body).filter(|group| self.may_reorder() && (store || *group == body)) else { return false };
+        let scalar = self.kernel.buffer(dest.buffer).scalar;
+        let bound = |v: &Var| self.env.contains_key(v) || binders.iter().any(|b| b.var == *v);
+        // What is computed before stands for the one place where it is wanted.
+        let is_once = |e: &Exp| occurrences(body, e) == 1;
+        let once = is_once(group) && terms(group).into_iter().filter_map(inner_sum).all(is_once);
+        if !once || self.type_of(group).scalar() != Some(scalar) || !group.free_vars().iter().all(bound) {
+            return false;
+        }
+        let (mut products, mut others) = (vec![], vec![]);
+        for term in terms(group) {
+            let fresh = store && products.is_empty();
+            if self.added_product(binders, term, dest, fresh) { products.push(term) } else { others.push(term) }
+        }
+        let Some(first) = products.first().copied() else { return false };
+        let place = Dest::Array(dest.clone());
+        let rest = others.into_iter().cloned().reduce(build::add);
+        if !store {
+            rest.iter().for_each(|rest| self.accumulate(&generated(binders, rest), &place));
+            return true;
+        }
+        let first = inner_sum(first).expect("it is one");
+        let whole = rest.into_iter().fold(first.clone(), build::add);
+        let body = replaced(body.clone(), group, &whole);
+        let total = find(&body, first).expect("it was put there");
+        if *total != body {
+            self.element(binders, &body, total, &place);
+        }
+        true
+    }
+
+    /// A scaled sum of products, as a product of matrices.
+    fn added_product(&mut self, binders: &[Binder], term: &Exp, dest: &View, store: bool) -> bool {
+        let Some(inner) = inner_sum(term).filter(|inner| is_scaled(term, inner, binders)) else { return false };
+        let (sums, innermost) = peel(inner);
+        let nest: Vec<Binder> = binders.iter().cloned().chain(sums).collect();
+        let scaled = replaced(term.clone(), inner, innermost);
+        self.nest_of(nest, &scaled, dest, store).is_some_and(|nest| self.matrix_product(&nest))
+    }
+
     fn element(&mut self, binders: &[Binder], body: &Exp, inner: &Exp, place: &Dest) {
         match (binders, place) {
             ([first, rest @ ..], _) => self.generate(first.var, &first.hi, place, &mut |l, at| l.element(rest, body, inner, at)),
@@ -460,6 +504,46 @@ fn inner_sum(e: &Exp) -> Option<&Exp> {
         | Exp::Array(_)
         | Exp::Call(..) => None,
     }
+}
+
+/// Several sums that are added to one another and sure to be evaluated, with what is added to them besides.
+fn group_of_sums(e: &Exp) -> Option<&Exp> {
+    match e {
+        Exp::Op(Op::Add, ..) if terms(e).iter().filter(|term| inner_sum(term).is_some()).count() > 1 => Some(e),
+        Exp::Op(_, args, _) | Exp::Partial(_, _, args) => args.iter().find_map(group_of_sums),
+        Exp::Let(_, value, body) => group_of_sums(value).or_else(|| group_of_sums(body)),
+        _ => None,
+    }
+}
+
+/// What an expression adds up.
+fn terms(e: &Exp) -> Vec<&Exp> {
+    match e {
+        Exp::Op(Op::Add, args, _) => args.iter().flat_map(terms).collect(),
+        e => vec![e],
+    }
+}
+
+fn occurrences(e: &Exp, part: &Exp) -> usize {
+    let mut count = (e == part) as usize;
+    e.for_each_child(&mut |child| count += occurrences(child, part));
+    count
+}
+
+/// Where an expression stands in another.
+fn find<'e>(e: &'e Exp, part: &Exp) -> Option<&'e Exp> {
+    if e == part {
+        return Some(e);
+    }
+    match e {
+        Exp::Op(_, args, _) | Exp::Partial(_, _, args) => args.iter().find_map(|a| find(a, part)),
+        Exp::Let(_, value, body) => find(value, part).or_else(|| find(body, part)),
+        _ => None,
+    }
+}
+
+fn generated(binders: &[Binder], body: &Exp) -> Exp {
+    binders.iter().rev().fold(body.clone(), |e, b| build::for_(b.var, b.hi.clone(), e))
 }
 
 /// Whether an expression is a sum times what is the same in all steps of loops.

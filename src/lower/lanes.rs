@@ -55,7 +55,7 @@ fn visit(
                 continue;
             }
             let again = around.trip.is_some();
-            if let Some(new) = in_partial_lanes(kernel, eager, l) {
+            if let Some(new) = in_partial_lanes(kernel, known, eager, l) {
                 *l = new;
                 continue;
             }
@@ -103,8 +103,8 @@ fn in_lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, k
     let mut found = analyse(kernel, l.index, totals, &body)?;
     let depth = found.depth(&body);
     let mut work = Work::default();
-    found.work(kernel, &body, 0, depth, &mut work);
-    let pays = if depth == 0 { work.arithmetic >= 4 * work.apart && work.arithmetic > 20 } else { work.arithmetic >= 8 * work.apart };
+    found.work(kernel, &known.entry, &body, None, &mut work);
+    let pays = if depth == 0 { work.arithmetic >= 4.0 * work.apart && work.arithmetic > 20.0 } else { work.arithmetic >= 8.0 * work.apart };
     if (!pays || found.has_scattered_loop(&body)) && !eager {
         return None;
     }
@@ -137,7 +137,7 @@ fn vectors(trip: i64, per_vector: i64) -> usize {
 
 /// An innermost loop whose neighbours read and write side by side, with functions to call or sums of places to add to: in
 /// lanes, so that also a short loop, and the end of a long one, run in vectors.
-fn in_partial_lanes(kernel: &mut Kernel, eager: bool, l: &Loop) -> Option<Loop> {
+fn in_partial_lanes(kernel: &mut Kernel, known: &Known, eager: bool, l: &Loop) -> Option<Loop> {
     let (totals, accumulates) = match &l.order {
         Order::Sequential => return None,
         Order::Independent => (&[][..], false),
@@ -156,12 +156,12 @@ fn in_partial_lanes(kernel: &mut Kernel, eager: bool, l: &Loop) -> Option<Loop> 
     let body = prepared(kernel, &l.body);
     let mut found = analyse(kernel, l.index, totals, &body)?;
     let (mut work, mut calls) = (Work::default(), false);
-    found.work(kernel, &body, 0, 0, &mut work);
+    found.work(kernel, &known.entry, &body, None, &mut work);
     for s in &body {
         calls |= calls_function(kernel, s);
     }
     // What lanes add to one place is summed first; to places of their own they add side by side.
-    let pays = work.apart == 0 && (calls || accumulates && work.arithmetic >= 4);
+    let pays = work.apart == 0.0 && (calls || accumulates && work.arithmetic >= 4.0);
     if !pays && !eager {
         return None;
     }
@@ -450,25 +450,20 @@ impl Analysis {
             .unwrap_or(0)
     }
 
-    /// What is done where loops are deepest.
-    fn work(&self, kernel: &Kernel, block: &[Stmt], depth: usize, deepest: usize, work: &mut Work) {
+    /// What a step has to do, in the call that the code is for.
+    fn work(&self, kernel: &Kernel, entry: &Entry, block: &[Stmt], around: Option<i64>, work: &mut Work) {
         for s in block {
-            let repeated = match s {
-                Stmt::Loop(l) => l.lo.as_int().zip(l.hi.as_int()).map_or(1, |(lo, hi)| hi.saturating_sub(lo).clamp(1, 16) as usize),
-                _ => 1,
-            };
-            let inner = depth + matches!(s, Stmt::Loop(l) if !is_short(l)) as usize;
             let mut own = Work::default();
-            if depth == deepest {
-                s.for_each_expr(&mut |e| self.count(kernel, e, &mut own));
-                if let Stmt::Set(Target::Place(b, offset), _) | Stmt::Add(Target::Place(b, offset), _) = s {
-                    own.apart += self.is_apart(*b, offset) as usize;
-                }
+            s.for_each_expr(&mut |e| self.count(kernel, e, &mut own));
+            if let Stmt::Set(Target::Place(b, offset), _) | Stmt::Add(Target::Place(b, offset), _) = s {
+                own.apart += self.is_apart(*b, offset) as usize as f64;
             }
-            s.blocks().iter().for_each(|b| self.work(kernel, b, inner, deepest, &mut own));
-            let repeated = if inner == depth { repeated } else { 1 };
-            work.arithmetic += own.arithmetic * repeated;
-            work.apart += own.apart * repeated;
+            let trip = if let Stmt::Loop(l) = s { Some(work::trip(entry, l, around)) } else { None };
+            let mut inner = Work::default();
+            s.blocks().iter().for_each(|b| self.work(kernel, entry, b, trip.or(around), &mut inner));
+            let times = trip.unwrap_or(1) as f64;
+            work.arithmetic += own.arithmetic + inner.arithmetic * times;
+            work.apart += own.apart + inner.apart * times;
         }
     }
 
@@ -477,16 +472,16 @@ impl Analysis {
             return;
         }
         match e {
-            Expr::Load(b, offset) => work.apart += self.is_apart(*b, offset) as usize,
+            Expr::Load(b, offset) => work.apart += self.is_apart(*b, offset) as usize as f64,
             Expr::Op(op, args) if kernel.scalar_of(e).is_float() => {
                 let kinds: Vec<Scalar> = args.iter().map(|a| kernel.scalar_of(a)).collect();
                 work.arithmetic += match op.cost(&kinds) {
-                    crate::scalar::CostClass::Call => 10,
-                    _ => 1,
+                    crate::scalar::CostClass::Call => 10.0,
+                    _ => 1.0,
                 };
             }
-            Expr::Partial(..) => work.arithmetic += 10,
-            Expr::Select(..) => work.arithmetic += 1,
+            Expr::Partial(..) => work.arithmetic += 10.0,
+            Expr::Select(..) => work.arithmetic += 1.0,
             Expr::Lit(_) | Expr::Local(_) | Expr::Op(..) => {}
         }
         e.for_each_child(&mut |c| self.count(kernel, c, work));
@@ -504,8 +499,8 @@ impl Analysis {
 /// Operations, and accesses of which each lane's is far from its neighbour's.
 #[derive(Default)]
 struct Work {
-    arithmetic: usize,
-    apart: usize,
+    arithmetic: f64,
+    apart: f64,
 }
 
 fn is_short(l: &Loop) -> bool {

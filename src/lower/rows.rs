@@ -3,6 +3,9 @@
 use super::lanes::{Analysis, each};
 use super::*;
 
+/// How often a row is read at least that is copied.
+const LEAST_READS: i64 = 4;
+
 /// `x[k * S + a]` that is read again and again for every `a < S`, where `k` is the lane's index or a number that an array has
 /// for it: the row is copied once, lanes side by side. Only where it is sure to be read, so that it is there.
 pub(super) fn with_rows_packed(
@@ -15,23 +18,30 @@ pub(super) fn with_rows_packed(
     let mut rows = Rows { analysis, known, loops: vec![], keys: FxHashMap::default(), checked: vec![], found: vec![], packed: vec![] };
     rows.find(&body);
     let mut out = vec![];
-    for Found { from, key, length, runs } in std::mem::take(&mut rows.found) {
+    let found = std::mem::take(&mut rows.found);
+    for Found { from, key, length, runs, .. } in &found {
+        // A copy costs as much as reading the row a few times.
+        let again =
+            found.iter().filter(|f| (f.from, &f.key, &f.length) == (*from, key, length)).map(|f| f.times).fold(0, i64::saturating_add);
+        if again < LEAST_READS {
+            continue;
+        }
         let reads = |b: Buffer| body.iter().any(|s| checks::writes(s, b));
-        let mut changes = reads(from);
+        let mut changes = reads(*from);
         key.any(&mut |e| {
             changes |= matches!(e, Expr::Load(b, _) if reads(*b));
             false
         });
         // What is checked somewhere may be out of range before.
-        if changes || rows.checked.contains(&key) || rows.packed.iter().any(|r| r.from == from && r.key == key && r.length == length) {
+        if changes || rows.checked.contains(key) || rows.packed.iter().any(|r| r.from == *from && r.key == *key && r.length == *length) {
             continue;
         }
-        let info = kernel.buffer(from).clone();
+        let info = kernel.buffer(*from).clone();
         let to = kernel.fresh_buffer(format!("{}_row", info.name), info.scalar, Home::Unplanned);
         bounds.insert(to, Some(length.clone()));
         out.push(Stmt::Allocate(to, length.clone()));
         let mut before = vec![];
-        let start = match &key {
+        let start = match key {
             Expr::Local(_) => key.clone(),
             key => {
                 let start = kernel.fresh_local("row", Scalar::I64);
@@ -39,15 +49,15 @@ pub(super) fn with_rows_packed(
                 Expr::Local(start)
             }
         };
-        let copy = each(kernel, &length, &mut |k| {
+        let copy = each(kernel, length, &mut |k| {
             let place = start.clone().times(length.clone()).plus(k.clone());
-            Stmt::Set(Target::Place(to, k), Expr::Load(from, Box::new(place)))
+            Stmt::Set(Target::Place(to, k), Expr::Load(*from, Box::new(place)))
         });
         before.push(copy);
         let each_runs = runs.iter().map(|(lo, hi)| Expr::Op(Op::Lt, vec![lo.clone(), hi.clone()]));
         let all = each_runs.reduce(|a, b| Expr::Op(Op::And, vec![a, b])).expect("there are loops");
         out.push(Stmt::If(all, before, vec![]));
-        rows.packed.push(Row { from, key, length, runs, to });
+        rows.packed.push(Row { from: *from, key: key.clone(), length: length.clone(), runs: runs.clone(), to });
     }
     for s in &mut body {
         rows.replace(s);
@@ -66,12 +76,13 @@ struct Row {
     to: Buffer,
 }
 
-/// A buffer with rows, which row is read, the length of rows, and the loops that must run for one to be read.
+/// A buffer with rows, which row is read, the length of rows, the loops that must run for one to be read, and how often it is.
 struct Found {
     from: Buffer,
     key: Expr,
     length: Expr,
     runs: Vec<(Expr, Expr)>,
+    times: i64,
 }
 
 /// Loops around a statement, outermost first: their indices and bounds.
@@ -112,8 +123,8 @@ impl Rows<'_> {
         }
     }
 
-    /// Whether a row is read again: more often than a copy of it costs.
-    fn is_read_again(&self, index: Local) -> bool {
+    /// How often all of a row is read here, by the loops around that do not go along it.
+    fn times(&self, index: Local) -> i64 {
         let mut times = 1i64;
         for (l, lo, hi) in &self.loops {
             if *l != index {
@@ -121,7 +132,7 @@ impl Rows<'_> {
                 times = times.saturating_mul(trip);
             }
         }
-        times >= 4
+        times
     }
 
     fn note(&mut self, s: &Stmt) {
@@ -183,8 +194,9 @@ impl Rows<'_> {
                 });
                 for (from, offset) in loads {
                     let Some((key, index, length)) = self.row_of(&offset) else { continue };
-                    if !self.analysis.inside.contains(&from) && length.is_known(self.known) && self.is_read_again(index) {
-                        self.found.push(Found { from, key, length, runs: runs.clone() });
+                    if !self.analysis.inside.contains(&from) && length.is_known(self.known) {
+                        let times = self.times(index);
+                        self.found.push(Found { from, key, length, runs: runs.clone(), times });
                     }
                 }
             }

@@ -72,7 +72,8 @@ fn part(l: &Loop) -> f64 {
     if matches!(l.schedule, Schedule::Vector | Schedule::Lanes(_)) { SIDE_BY_SIDE } else { 1.0 }
 }
 
-fn trip(entry: &Entry, l: &Loop, around: Option<i64>) -> i64 {
+/// How often a loop runs.
+pub(super) fn trip(entry: &Entry, l: &Loop, around: Option<i64>) -> i64 {
     entry.trip(l).or(around.map(|n| n / 2)).unwrap_or(UNKNOWN).max(0)
 }
 

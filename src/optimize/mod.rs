@@ -1,5 +1,6 @@
 //! Optimisation: one verb per file, each from expression to expression.
 
+pub mod add_to_states;
 pub mod count_bounded;
 pub mod dissolve_singletons;
 pub mod forget_states;
