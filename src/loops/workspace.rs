@@ -110,8 +110,8 @@ const OWN: f64 = 32.0;
 pub const LEAST_SHARED: f64 = 524288.0;
 
 /// What makes a product of matrices large in iverson.h.
-pub const LEAST_SIDE: i64 = 4;
-pub const LEAST_PRODUCT: i64 = 20000;
+pub const LEAST_SIDE: i64 = 2;
+pub const LEAST_PRODUCT: i64 = 2000;
 pub fn is_large(m: i64, n: i64, k: i64) -> bool {
     m >= LEAST_SIDE && n >= LEAST_SIDE && k >= LEAST_SIDE && m as f64 * n as f64 * k as f64 >= LEAST_PRODUCT as f64
 }

@@ -295,7 +295,7 @@ static inline void iv_release(iv_reserve *reserves, int count)
 /* Whether a matrix product is worth a kernel of its own. */
 static inline bool iv_is_large(int64_t m, int64_t n, int64_t k)
 {
-    return m >= 4 && n >= 4 && k >= 4 && (double)m * (double)n * (double)k >= 20000.0;
+    return m >= 2 && n >= 2 && k >= 2 && (double)m * (double)n * (double)k >= 2000.0;
 }
 
 /* What the chunks of a loop have added up, each for itself, put together in their order. */
