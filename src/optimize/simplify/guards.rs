@@ -96,7 +96,8 @@ pub fn vanishes(exp: &Exp, zeros: &mut FxHashSet<Var>) -> bool {
 
 fn guard_of(cx: &mut Context, p: Exp, e: Exp) -> Rewrite {
     if is_zero(&e) {
-        return if p == bool(false) && cx.differentiating && !matches!(e, Exp::Guard(..)) { Err(guard(p, e)) } else { Ok(e) };
+        let stays = p == bool(false) && cx.differentiating && !matches!(e, Exp::Guard(..)) && is_of_floats(&type_of_exp(cx.vars, &e));
+        return if stays { Err(guard(p, e)) } else { Ok(e) };
     }
     match cx.facts.decide(cx.vars, &p) {
         Some(true) => return Ok(e),
@@ -140,13 +141,13 @@ fn is_of_floats(ty: &Type) -> bool {
 /// Whether it is `[false] * 0.0`: zero because of a condition, as adjoints are, not because someone wrote so. Products with it
 /// are zero, whatever the other factor.
 pub fn is_nothing(exp: &Exp) -> bool {
-    matches!(exp, Exp::Guard(p, _) if **p == bool(false))
+    matches!(exp, Exp::Guard(p, zero) if **p == bool(false) && is_zero(zero))
 }
 
 /// The zero itself, where an expression is that.
 pub fn plain_zero(exp: Exp) -> Exp {
     match exp {
-        Exp::Guard(p, zero) if *p == bool(false) => *zero,
+        Exp::Guard(p, zero) if *p == bool(false) && is_zero(&zero) => *zero,
         exp => exp,
     }
 }
