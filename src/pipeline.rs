@@ -27,6 +27,8 @@ use crate::optimize::inline::{callees, inline, inline_for_derivatives};
 use crate::optimize::interchange::interchange;
 use crate::optimize::merge_sums::merge_sums;
 use crate::optimize::normalize::normalize;
+use crate::optimize::open_records::open_records;
+use crate::optimize::pair_factors::pair_factors;
 use crate::optimize::preaccumulate::preaccumulate;
 use crate::optimize::products::products;
 use crate::optimize::read_around::read_around;
@@ -81,6 +83,7 @@ const LAST: &[(&str, Pass)] = &[
     ("read_around", read_around),
     ("merge_sums", merge_sums),
     ("fuse_siblings", fuse_siblings),
+    ("pair_factors", pair_factors),
     ("products", products),
     ("unroll", unroll),
     ("skip_zeros", skip_zeros),
@@ -225,6 +228,7 @@ impl Compiler {
             return;
         }
         inline(&mut self.program, id);
+        open_records(&mut self.program, id);
         self.write_sizes(id);
         observe("inline", &self.program);
         if until == Some("inline") || self.settle_observed(id, until, observe) {
@@ -472,6 +476,7 @@ impl Compiler {
     /// Simplification, dissolving, hoisting and the order of products to a fixed point: all that runs between two
     /// differentiations. Fusion would undo what was saved.
     fn settle(&mut self, id: FunctionId) {
+        open_records(&mut self.program, id);
         for _ in 0..ROUNDS {
             let mut changed = false;
             for (name, pass) in SETTLE {

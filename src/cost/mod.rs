@@ -12,7 +12,7 @@ pub mod compare;
 pub mod poly;
 mod sum;
 
-use crate::ir::destination::{Path, passed_on};
+use crate::ir::destination::{Path, held, passed_on};
 use crate::ir::facts::Facts;
 use crate::ir::summed::summed;
 use crate::ir::{Body, Exp, FunctionId, Lit, Op, Program, Range, Reduction, Scalar, Size, Trip, Type, Var, Vars, build, print};
@@ -347,7 +347,7 @@ impl Walk<'_, '_> {
                 let held: Vec<Type> = vars
                     .iter()
                     .zip(&uses)
-                    .filter(|(_, u)| **u != Use::Added)
+                    .filter(|(_, u)| **u != Use::Added && held(value))
                     .map(|(v, _)| self.analysis.program.vars.ty(*v).clone())
                     .collect();
                 let bound = match uses.as_slice() {

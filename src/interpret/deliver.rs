@@ -5,7 +5,7 @@
 
 use super::memory::{Place, Val, stack};
 use super::{Interpreter, Outcome};
-use crate::ir::destination::passed_on;
+use crate::ir::destination::{held, passed_on};
 use crate::ir::{Exp, Op, Var};
 use std::rc::Rc;
 
@@ -25,8 +25,9 @@ impl<'a> Interpreter<'a> {
         let places: Vec<Option<Place>> = paths.iter().map(|path| part(path.as_ref()?)).collect();
         let before = self.passed.len();
         if places.iter().all(Option::is_none) {
+            let held = held(value);
             let value = self.eval(value)?;
-            let arrays = value.arrays();
+            let arrays = if held { value.arrays() } else { 0 };
             return self.holding(arrays, |me| me.bound(vars, value, run));
         }
         let mut arrays = 0;
@@ -34,7 +35,7 @@ impl<'a> Interpreter<'a> {
             [Some(place)] => self.accumulate(value, place)?,
             _ => {
                 let kept = self.deliver(value, &places)?;
-                arrays = kept.iter().flatten().map(Val::arrays).sum();
+                arrays = if held(value) { kept.iter().flatten().map(Val::arrays).sum() } else { 0 };
                 vars.iter().zip(kept).for_each(|(v, value)| self.env[v.0 as usize] = value);
             }
         }

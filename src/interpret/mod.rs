@@ -17,7 +17,7 @@ mod memory;
 use crate::bind;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::fault::Fault;
-use crate::ir::destination::Path;
+use crate::ir::destination::{Path, held};
 use crate::ir::summed::summed;
 use crate::ir::{
     Body, Exp, FunctionId, History, Iteration, Lit, Op, Program, Range, Reduction, Scalar, Site, Size, Trip, Type, Var, build,
@@ -267,8 +267,9 @@ impl<'a> Interpreter<'a> {
                 self.eval(chosen)?
             }
             Exp::Let(vars, value, body) => {
+                let held = held(value);
                 let value = self.eval(value)?;
-                let arrays = value.arrays();
+                let arrays = if held { value.arrays() } else { 0 };
                 self.holding(arrays, |me| me.bound(vars, value, |me| me.eval(body)))?
             }
             Exp::Tuple(parts) => Val::Tuple(parts.iter().map(|e| self.eval(e)).collect::<Outcome<_>>()?),

@@ -20,6 +20,11 @@ pub fn passed_on(table: &Vars, vars: &[Var], body: &Exp) -> Vec<Option<Path>> {
     vars.iter().map(passed).collect()
 }
 
+/// Whether what a `let` names is memory of its own: another name, and names of a tuple's parts, are not.
+pub fn held(value: &Exp) -> bool {
+    !matches!(value, Exp::Var(_))
+}
+
 fn path(var: Var, body: &Exp) -> Option<Path> {
     match body {
         Exp::Var(v) if *v == var => Some(vec![]),

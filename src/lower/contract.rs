@@ -361,22 +361,34 @@ impl Lowering<'_> {
         // Strides must be the same everywhere in the nest.
         let varies = |size: &Size| nest.binders.iter().any(|b| size.mentions(b.var));
         let zero = Size::default();
-        let (mut row, mut column, mut depth) = (None, None, None);
+        let (mut rows, mut columns, mut depths) = (vec![], vec![], vec![]);
         for (k, binder) in nest.binders.iter().enumerate() {
             let strides = [&a.offset, &b.offset, &nest.written].map(|offset| step(offset, binder.var));
             if strides.iter().any(varies) {
                 return false;
             }
-            match (binder.axis.is_some(), strides[0] != zero, strides[1] != zero) {
-                (true, true, false) => row = Some(k),
-                (true, false, true) => column = Some(k),
-                (false, true, true) => depth = Some(k),
-                _ => {}
+            let group = match (binder.axis.is_some(), strides[0] != zero, strides[1] != zero) {
+                (true, true, false) => &mut rows,
+                (true, false, true) => &mut columns,
+                (false, true, true) => &mut depths,
+                _ => continue,
+            };
+            // Axes that go through memory as one would are one; of others the last is the matrix's.
+            let is_one = |outer: usize| {
+                let (around, extent) = (&nest.binders[outer], binder.hi.sub(&binder.lo));
+                let continued = |offset| step(offset, around.var) == step(offset, binder.var).mul(&extent);
+                binder.lo == zero && around.lo == zero && [&a.offset, &b.offset, &nest.written].into_iter().all(continued)
+            };
+            match group.last() {
+                Some(outer) if is_one(*outer) => group.push(k),
+                _ => *group = vec![k],
             }
         }
-        let (Some(row), Some(column), Some(depth)) = (row, column, depth) else { return false };
+        if [&rows, &columns, &depths].iter().any(|group| group.is_empty()) {
+            return false;
+        }
         // What is left are loops around the product; those along axes must stand in front.
-        let chosen = [row, column, depth];
+        let chosen = [&rows[..], &columns, &depths].concat();
         let outer: Vec<&Binder> = nest.binders.iter().enumerate().filter(|(k, _)| !chosen.contains(k)).map(|(_, b)| b).collect();
         let leading = outer.iter().filter_map(|b| b.axis).enumerate().all(|(k, axis)| k == axis);
         let fixed = |size: &Size| chosen.iter().all(|k| !size.mentions(nest.binders[*k].var));
@@ -389,7 +401,7 @@ impl Lowering<'_> {
             self.zero(&whole);
         }
         self.touched.push((nest.dest.clone(), None));
-        let plan = Product { a, b, row, column, depth, scales: &scales, accumulate };
+        let plan = Product { a, b, rows, columns, depths, scales: &scales, accumulate };
         self.around(&outer, nest, &plan, &whole);
         true
     }
@@ -403,9 +415,10 @@ impl Lowering<'_> {
                 l.around(rest, nest, plan, &inner);
             });
         }
-        let [row, column, depth] = [plan.row, plan.column, plan.depth].map(|k| &nest.binders[k]);
+        let groups = [&plan.rows, &plan.columns, &plan.depths].map(|group| group.iter().map(|k| &nest.binders[*k]).collect::<Vec<_>>());
+        let [row, column, depth] = [0, 1, 2].map(|k| *groups[k].last().expect("it has a loop"));
         let matrix = |l: &mut Self, base: &View, offset: &Size, rows: &Binder, columns: &Binder| {
-            let start = offset.substitute(&|v| [row, column, depth].iter().find(|b| b.var == v).map(|b| b.lo.clone()));
+            let start = offset.substitute(&|v| groups.iter().flatten().find(|b| b.var == v).map(|b| b.lo.clone()));
             let start = l.size(&start);
             Matrix {
                 buffer: base.buffer,
@@ -417,7 +430,10 @@ impl Lowering<'_> {
         let dest = matrix(self, nest.dest, &nest.written, row, column);
         let left = matrix(self, &plan.a.view, &plan.a.offset, row, depth);
         let right = matrix(self, &plan.b.view, &plan.b.offset, depth, column);
-        let [rows, columns, depth_count] = [row, column, depth].map(|b| self.extent(&b.hi.sub(&b.lo)));
+        let [rows, columns, depth_count] = groups.map(|group| {
+            let all = group.iter().map(|b| b.hi.sub(&b.lo)).reduce(|a, b| a.mul(&b));
+            self.extent(&all.expect("it has a loop"))
+        });
         let one = Expr::Lit(Lit::one(self.kernel.buffer(nest.dest.buffer).scalar));
         let mut scale = one.clone();
         for factor in plan.scales {
@@ -438,9 +454,9 @@ impl Lowering<'_> {
     /// The loops of the product itself, in the better order.
     fn small_product(&mut self, nest: &Nest, plan: &Product, place: &Dest) {
         let Dest::Array(view) = place else { panic!("lower: a matrix product has a matrix as its destination") };
-        let mut inner: Vec<usize> = vec![plan.row, plan.column, plan.depth];
+        let mut inner: Vec<usize> = [&plan.rows[..], &plan.columns, &plan.depths].concat();
         inner.sort();
-        let gone = nest.dest.shape.len() - 2;
+        let gone = nest.dest.shape.len() - plan.rows.len() - plan.columns.len();
         let binders: Vec<Binder> =
             inner.into_iter().map(|k| Binder { axis: nest.binders[k].axis.map(|a| a - gone), ..nest.binders[k].clone() }).collect();
         let axes: Vec<Size> = binders.iter().filter(|b| b.axis.is_some()).map(|b| Size::var(b.var)).collect();
@@ -457,9 +473,10 @@ impl Lowering<'_> {
 struct Product<'a> {
     a: &'a Read,
     b: &'a Read,
-    row: usize,
-    column: usize,
-    depth: usize,
+    /// Several loops go through memory as one would.
+    rows: Vec<usize>,
+    columns: Vec<usize>,
+    depths: Vec<usize>,
     /// Factors that are the same throughout the nest.
     scales: &'a [Exp],
     accumulate: bool,

@@ -10,7 +10,10 @@
 use super::lanes::each;
 use super::*;
 
-/// The loop with rows of its own for what `before` has zeroed; `None` where there is no such thing.
+/// How long rows may be that every iteration zeroes for itself: all lanes' lie in the nearest cache.
+const MOST_ZEROED: i64 = 64;
+
+/// The loop with rows of its own for what `before` has zeroed, or each iteration for itself; `None` where there is no such thing.
 pub(super) fn with_own_rows(
     kernel: &mut Kernel,
     bounds: &mut FxHashMap<Buffer, Option<Expr>>,
@@ -18,7 +21,11 @@ pub(super) fn with_own_rows(
     before: &[Stmt],
     l: &Loop,
 ) -> Option<Loop> {
-    let Order::Accumulation(totals, places) = &l.order else { return None };
+    let (totals, places) = match &l.order {
+        Order::Accumulation(totals, places) => (totals, places),
+        Order::Independent => return with_zeroed_rows(kernel, bounds, known, l),
+        Order::Sequential | Order::Reduction(_) => return None,
+    };
     let is_there = |place: &&Accumulated| place.own_row && place.offset.as_int() == Some(0) && is_zeroed(before, place);
     let found: Vec<(Buffer, Expr)> =
         places.iter().filter(is_there).filter_map(|place| Some((place.buffer, row_length(l, place.buffer, known)?))).collect();
@@ -27,16 +34,9 @@ pub(super) fn with_own_rows(
     }
     let (mut first, mut body, mut last) = (vec![], l.body.clone(), vec![]);
     for (buffer, length) in &found {
-        let info = kernel.buffer(*buffer).clone();
-        let row = kernel.fresh_buffer(format!("{}_row", info.name), info.scalar, Home::Unplanned);
-        bounds.insert(row, Some(length.clone()));
-        first.push(Stmt::Allocate(row, length.clone()));
-        first.push(Stmt::Zero(row, Expr::int(0), length.clone()));
-        body.iter_mut().for_each(|s| retarget(s, *buffer, row, l.index));
-        last.push(each(kernel, length, &mut |k| {
-            let place = Expr::Local(l.index).times(length.clone()).plus(k.clone());
-            Stmt::Set(Target::Place(*buffer, place), Expr::Load(row, Box::new(k)))
-        }));
+        let Row { zeroed, written } = own_row(kernel, bounds, l.index, *buffer, length, &mut body);
+        first.extend(zeroed);
+        last.push(written);
     }
     let left: Vec<Accumulated> = places.iter().filter(|p| found.iter().all(|(b, _)| *b != p.buffer)).cloned().collect();
     let order = match (left.is_empty(), totals.is_empty()) {
@@ -45,6 +45,64 @@ pub(super) fn with_own_rows(
         (false, _) => Order::Accumulation(totals.clone(), left),
     };
     Some(Loop { order, body: [first, body, last].concat(), ..l.clone() })
+}
+
+/// The same of `for i { zero out[i]; for c { out[i, k] += f(i, c, k) } }`.
+fn with_zeroed_rows(
+    kernel: &mut Kernel,
+    bounds: &mut FxHashMap<Buffer, Option<Expr>>,
+    known: &FxHashSet<Local>,
+    l: &Loop,
+) -> Option<Loop> {
+    let zeroed = |(k, s): (usize, &Stmt)| {
+        let Stmt::Zero(buffer, offset, count) = s else { return None };
+        let (stride, rest) = apart(offset, l.index)?;
+        let short = count.as_int().is_some_and(|count| count <= MOST_ZEROED);
+        let rows = short && stride == *count && rest == Expr::int(0) && !l.body[..k].iter().any(|s| mentions(s, *buffer));
+        let behind = Loop { body: l.body[k + 1..].to_vec(), ..l.clone() };
+        let adds = behind.body.iter().any(|s| matches!(s, Stmt::Loop(_)) && mentions(s, *buffer));
+        (rows && adds && row_length(&behind, *buffer, known).as_ref() == Some(count)).then(|| (k, *buffer, count.clone()))
+    };
+    let found: Vec<_> = l.body.iter().enumerate().filter_map(zeroed).collect();
+    if found.is_empty() {
+        return None;
+    }
+    let mut body = l.body.clone();
+    for (k, buffer, length) in found.into_iter().rev() {
+        let mut behind = body.split_off(k + 1);
+        body.pop();
+        let Row { zeroed, written } = own_row(kernel, bounds, l.index, buffer, &length, &mut behind);
+        body.extend(zeroed);
+        body.extend(behind);
+        body.push(written);
+    }
+    Some(Loop { body, ..l.clone() })
+}
+
+/// What makes a row, and what writes it where it belongs.
+struct Row {
+    zeroed: [Stmt; 2],
+    written: Stmt,
+}
+
+/// A row of its own for what a body adds to the row of the index.
+fn own_row(
+    kernel: &mut Kernel,
+    bounds: &mut FxHashMap<Buffer, Option<Expr>>,
+    index: Local,
+    buffer: Buffer,
+    length: &Expr,
+    body: &mut [Stmt],
+) -> Row {
+    let info = kernel.buffer(buffer).clone();
+    let row = kernel.fresh_buffer(format!("{}_row", info.name), info.scalar, Home::Unplanned);
+    bounds.insert(row, Some(length.clone()));
+    body.iter_mut().for_each(|s| retarget(s, buffer, row, index));
+    let written = each(kernel, length, &mut |k| {
+        let place = Expr::Local(index).times(length.clone()).plus(k.clone());
+        Stmt::Set(Target::Place(buffer, place), Expr::Load(row, Box::new(k)))
+    });
+    Row { zeroed: [Stmt::Allocate(row, length.clone()), Stmt::Zero(row, Expr::int(0), length.clone())], written }
 }
 
 /// Whether the last statement that has to do with the places zeroes them.

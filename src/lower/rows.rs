@@ -4,7 +4,7 @@ use super::lanes::{Analysis, each};
 use super::*;
 
 /// How often a row is read at least that is copied.
-const LEAST_READS: i64 = 4;
+const LEAST_READS: i64 = 2;
 
 /// `x[k * S + a]` that is read again and again for every `a < S`, where `k` is the lane's index or a number that an array has
 /// for it: the row is copied once, lanes side by side. Only where it is sure to be read, so that it is there.

@@ -13,6 +13,8 @@ pub mod interchange;
 pub mod merge_sums;
 pub mod normalize;
 mod numbers;
+pub mod open_records;
+pub mod pair_factors;
 pub mod preaccumulate;
 pub mod products;
 pub mod read_around;
