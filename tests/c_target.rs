@@ -120,6 +120,31 @@ fn narrow_numbers() {
     check_text("def f(A: [n, m]f32, B: [m, n]f32) -> [n, n]f32 = for i, j. 2 * sum k. A[i, k] * B[k, j]", &[(40, 30), (64, 64)]);
 }
 
+/// What lanes read where data say is read once, but for what they write themselves.
+#[test]
+fn what_lanes_pick_is_read_once() {
+    let turned = "def f(x: [m]f64, y: [m]f64, is: [n]i64) -> ([n, 2]f64, [n, 2]f64) =
+       for i.
+         let k = is[i] mod m;
+         let z = [x[k] * y[k], x[k] - y[k]];
+         (z, for a. sin(z[a]) * x[k] + (sum b in 0..2. z[b] * y[k]) + (if y[k] > 0.0 then x[k] else 1.0))";
+    // Only where the condition holds, and of an array that the iteration makes.
+    let some = "def f(x: [m]f64, w: [n]f64, is: [n]i64) -> [n, 2]f64 =
+       for i. if w[i] > 0.5 then [x[is[i]] * w[i], exp(x[is[i]])] else [w[i], sin(w[i])]";
+    let own = "def f(w: [n]f64, y: [m]f64, is: [n]i64) -> [n]f64 =
+       for i.
+         let t = loop t = (for k in 0..4. sin(w[i])) for s in 0..m do t with [is[i] mod 4] = t[is[i] mod 4] * w[i] + t[(is[i] + s) mod 4];
+         t[is[i] mod 4] + t[(is[i] + 1) mod 4]";
+    for text in [turned, some, own] {
+        check_text(text, &[(1, 1), (17, 7), (40, 3)]);
+    }
+    let program = program(turned);
+    let id = program.find("f").unwrap();
+    let prepared = prepare(&program, id, Some("inline"));
+    let compiled = runtime::compile(&prepared, id, Options { lanes: runtime::InLanes::All, ..Options::default() }).unwrap();
+    assert!(compiled.c_source.contains("picked"), "{}", compiled.c_source);
+}
+
 /// Blocks of lanes and what is left over, of numbers of every width beside each other.
 #[test]
 fn numbers_of_all_kinds_in_lanes() {
@@ -507,8 +532,13 @@ fn zeros_that_are_left_out_are_zeros() {
            for q, i. x[q, 0] - (sum j. w[q, j] * (sum c. x[q, c] * m[j, i, c]))",
         "def f(w: [p, k]f64, m: [k, 3, 4, 40]f64, x: [p, 4]f64, o: [p, 3]f64) -> [p, 3, 40]f64 =
            for q, r, i. -(o[q, r] + (sum j. w[q, j] * (sum c. x[q, c] * m[j, r, c, i])))",
+        // Two sums that leave out the same terms are one, whichever of them has to have them all.
+        "def f(w: [p, k]f64, m: [k, 3, 4, 40]f64, x: [p, 4]f64, o: [k, 3, 4, 20]f64) -> ([p, 3, 40]f64, [p, 3, 20]f64) =
+           for q.
+             (for r, i. 1.0 - (sum j. w[q, j] * (sum c. x[q, c] * m[j, r, c, i])),
+              for r, i. (sum j. w[q, j] * (sum c. x[q, c] * o[j, r, c, i])) * 2.0)",
     ];
-    let mut skipped = 0;
+    let (mut skipped, mut questions) = (0, vec![]);
     for text in programs {
         let program = program(text);
         let id = program.find("f").unwrap();
@@ -519,7 +549,9 @@ fn zeros_that_are_left_out_are_zeros() {
         let (program, id) = specialize::specialize(&program, id, &known, specialize::Taken::Still);
         let prepared = prepare(&program, id, None);
         verify::verify(&prepared).unwrap();
-        skipped += print::print_function(&prepared, id).contains("finite") as usize;
+        let printed = print::print_function(&prepared, id);
+        skipped += printed.contains("finite") as usize;
+        questions.push(printed.matches("!= 0.0").count());
         let sizes = vec![9; program.function(id).sizes.len()];
         let compiled = runtime::compile(&prepared, id, Options::default()).unwrap();
         for (number, at) in [(1.0, 0), (f64::INFINITY, 0), (f64::NAN, 40), (f64::NEG_INFINITY, 77)] {
@@ -539,7 +571,8 @@ fn zeros_that_are_left_out_are_zeros() {
             check_close(&found, &whole, CLOSE).unwrap_or_else(|e| panic!("{text}\n{number} at {at}, compiled: {e}"));
         }
     }
-    assert_eq!(skipped, 5, "not the first, which is not worth it, nor the third, whose sums become tables");
+    assert_eq!(skipped, 6, "not the first, which is not worth it, nor the third, whose sums become tables");
+    assert_eq!(questions, [0, 1, 0, 1, 1, 1, 1, 1]);
 }
 
 /// Loops in lanes ask for the rows of their next step where all rows are more than the near caches hold.

@@ -92,6 +92,7 @@ fn in_lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, k
     }
     let mut body = prepared(kernel, &l.body);
     let first = analyse(kernel, l.index, totals, &body)?;
+    body = picked::picked(kernel, l.index, body);
     body = outward::outward(kernel, &first, body);
     let first = analyse(kernel, l.index, totals, &body)?;
     let per_vector = first.lanes.lanes as i64;

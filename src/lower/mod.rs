@@ -38,6 +38,7 @@ mod marks;
 mod outward;
 mod own_rows;
 mod parallel;
+mod picked;
 mod pieces;
 mod places;
 mod reduce;

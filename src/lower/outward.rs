@@ -92,23 +92,25 @@ fn with_total(order: &Order, total: Local) -> Option<Order> {
 
 /// The locals of a loop: they differ from step to step.
 pub(super) fn defined(l: &Loop) -> FxHashSet<Local> {
-    fn visit(block: &[Stmt], out: &mut FxHashSet<Local>) {
-        for s in block {
-            match s {
-                Stmt::Let(local, _) | Stmt::Var(local, _) | Stmt::Set(Target::Local(local), _) | Stmt::Add(Target::Local(local), _) => {
-                    out.insert(*local);
-                }
-                Stmt::Loop(l) => {
-                    out.insert(l.index);
-                }
-                _ => {}
-            }
-            s.blocks().into_iter().for_each(|b| visit(b, out));
-        }
-    }
     let mut out = FxHashSet::from_iter([l.index]);
-    visit(&l.body, &mut out);
+    define(&l.body, &mut out);
     out
+}
+
+/// Those of a block.
+pub(super) fn define(block: &[Stmt], out: &mut FxHashSet<Local>) {
+    for s in block {
+        match s {
+            Stmt::Let(local, _) | Stmt::Var(local, _) | Stmt::Set(Target::Local(local), _) | Stmt::Add(Target::Local(local), _) => {
+                out.insert(*local);
+            }
+            Stmt::Loop(l) => {
+                out.insert(l.index);
+            }
+            _ => {}
+        }
+        s.blocks().into_iter().for_each(|b| define(b, out));
+    }
 }
 
 fn reads(s: &Stmt, buffer: Buffer) -> bool {
@@ -132,7 +134,7 @@ pub(super) fn changes(s: &Stmt, buffer: Buffer) -> bool {
 }
 
 /// The reads of an expression that are made whatever its conditions are.
-fn sure_loads(e: &Expr, out: &mut Vec<(Buffer, Expr)>) {
+pub(super) fn sure_loads(e: &Expr, out: &mut Vec<(Buffer, Expr)>) {
     match e {
         Expr::Load(b, offset) => {
             sure_loads(offset, out);

@@ -48,12 +48,7 @@ pub(super) fn with_own_rows(
 }
 
 /// The same of `for i { zero out[i]; for c { out[i, k] += f(i, c, k) } }`.
-fn with_zeroed_rows(
-    kernel: &mut Kernel,
-    bounds: &mut FxHashMap<Buffer, Option<Expr>>,
-    known: &FxHashSet<Local>,
-    l: &Loop,
-) -> Option<Loop> {
+fn with_zeroed_rows(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, known: &FxHashSet<Local>, l: &Loop) -> Option<Loop> {
     let zeroed = |(k, s): (usize, &Stmt)| {
         let Stmt::Zero(buffer, offset, count) = s else { return None };
         let (stride, rest) = apart(offset, l.index)?;

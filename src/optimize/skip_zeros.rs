@@ -21,7 +21,7 @@ use super::simplify::arrays::{factors, total};
 use super::tabulate::weight;
 use super::{Context, Rewrite, rewrite_outside_in};
 use crate::ir::build::*;
-use crate::ir::traverse::{Substitution, copy, replaced};
+use crate::ir::traverse::{Substitution, copy, replaced, substitute};
 use crate::ir::*;
 
 /// What a term costs at least, additions and multiplications counting one; and what it costs where other terms with zeros are
@@ -41,6 +41,7 @@ pub fn skip_zeros(cx: &mut Context, exp: Exp) -> Exp {
     let mut exp = everywhere(cx, exp, DEAR);
     if cx.changed {
         exp = everywhere(cx, exp, DEAR_BESIDE);
+        exp = rewrite_outside_in(cx, exp, &asked_together);
         // What is asked of arrays that are the same for all is asked once.
         exp = hoist(cx, exp);
     }
@@ -170,6 +171,81 @@ fn skipped(cx: &mut Context, nest: &Nest, least: u64) -> Option<Skipped> {
     let sum = Exp::Sum(Box::new((*range).clone()), Box::new(guard(matters, inner)));
     let sum = copy(cx.vars, &sum, &Substitution::default());
     Some(Skipped { is_finite, finite, sum, loops: loops.clone(), order, within })
+}
+
+/// `let f = …; let t = sum k. [w != 0 or not f] * e; rest`
+struct Asked {
+    is_finite: Var,
+    finite: Exp,
+    sum: Var,
+    range: Range,
+    nonzero: Exp,
+    term: Exp,
+    rest: Exp,
+}
+
+impl Asked {
+    fn of(exp: &Exp) -> Option<Asked> {
+        let Exp::Let(f, finite, body) = exp else { return None };
+        let Exp::Let(t, value, rest) = &**body else { return None };
+        let (Exp::Sum(range, body), [f], [t]) = (&**value, f.as_slice(), t.as_slice()) else { return None };
+        let Exp::Guard(matters, term) = &**body else { return None };
+        let Exp::Op(Op::Or, asked, _) = &**matters else { return None };
+        let [nonzero, Exp::Op(Op::Not, not, _)] = asked.as_slice() else { return None };
+        let (range, nonzero, finite) = ((**range).clone(), nonzero.clone(), (**finite).clone());
+        let of = || Asked { is_finite: *f, finite, sum: *t, range, nonzero, term: (**term).clone(), rest: (**rest).clone() };
+        (not[0] == Exp::Var(*f)).then(of)
+    }
+
+    /// This and others that ask the same as one sum, which is bound, and what is left of each.
+    fn together(self, cx: &mut Context, others: Vec<Asked>) -> (Vec<(Vec<Var>, Exp)>, Vec<Exp>) {
+        let Asked { range, nonzero, .. } = &self;
+        let (range, nonzero) = (range.clone(), nonzero.clone());
+        let (mut bound, mut matters, mut names, mut terms, mut rests) = (vec![], nonzero, vec![], vec![], vec![]);
+        for asked in std::iter::once(self).chain(others) {
+            let same = Substitution::from_iter([(asked.range.index, Exp::Var(range.index))]);
+            matters = op2(Op::Or, matters, op1(Op::Not, Exp::Var(asked.is_finite)));
+            bound.push((vec![asked.is_finite], asked.finite));
+            names.push(asked.sum);
+            terms.push(substitute(cx.vars, asked.term, &same));
+            rests.push(asked.rest);
+        }
+        bound.push((names, Exp::Sum(Box::new(range), Box::new(guard(matters, tuple(terms))))));
+        (bound, rests)
+    }
+
+    fn asks_as(&self, cx: &mut Context, first: &Asked) -> bool {
+        let same = Substitution::from_iter([(self.range.index, Exp::Var(first.range.index))]);
+        let nonzero = substitute(cx.vars, self.nonzero.clone(), &same);
+        (&self.range.lo, &self.range.hi, &nonzero) == (&first.range.lo, &first.range.hi, &first.nonzero)
+    }
+}
+
+/// Sums beside each other that leave out the same terms become one: what is zero is asked once.
+fn asked_together(cx: &mut Context, exp: Exp) -> Rewrite {
+    match exp {
+        Exp::Tuple(mut parts) => {
+            let mut asked = parts.iter().enumerate().filter_map(|(k, part)| Some((k, Asked::of(part)?)));
+            let Some((at, first)) = asked.next() else { return Err(Exp::Tuple(parts)) };
+            let all: Vec<(usize, Asked)> = asked.collect();
+            let (same, others): (Vec<_>, Vec<_>) = all.into_iter().filter(|(_, a)| a.asks_as(cx, &first)).unzip();
+            if others.is_empty() {
+                return Err(Exp::Tuple(parts));
+            }
+            let (bound, rests) = first.together(cx, others);
+            std::iter::once(at).chain(same).zip(rests).for_each(|(k, rest)| parts[k] = rest);
+            Ok(lets(bound, Exp::Tuple(parts)))
+        }
+        exp => {
+            let Some(first) = Asked::of(&exp) else { return Err(exp) };
+            let Some(next) = Asked::of(&first.rest) else { return Err(exp) };
+            if next.finite.mentions(first.sum) || next.term.mentions(first.sum) || !next.asks_as(cx, &first) {
+                return Err(exp);
+            }
+            let (bound, mut rests) = first.together(cx, vec![next]);
+            Ok(lets(bound, rests.pop().expect("there are two")))
+        }
+    }
 }
 
 fn has_sum(exp: &Exp) -> bool {
