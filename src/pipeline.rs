@@ -25,6 +25,7 @@ use crate::optimize::gather::gather;
 use crate::optimize::hoist::hoist;
 use crate::optimize::inline::{callees, inline, inline_for_derivatives};
 use crate::optimize::interchange::interchange;
+use crate::optimize::invert_divisors::invert_divisors;
 use crate::optimize::merge_sums::merge_sums;
 use crate::optimize::normalize::normalize;
 use crate::optimize::open_records::open_records;
@@ -88,6 +89,7 @@ const LAST: &[(&str, Pass)] = &[
     ("unroll", unroll),
     ("skip_zeros", skip_zeros),
     ("add_to_states", add_to_states),
+    ("invert_divisors", invert_divisors),
 ];
 
 /// The names for `--after`, in the order of their last run.
@@ -139,6 +141,9 @@ impl Without {
 /// The pass up to which operation bounds hold, and the one behind it.
 pub const LAST_BOUNDED_PASS: &str = SETTLE[SETTLE.len() - 1].0;
 pub const FIRST_UNBOUNDED_PASS: &str = FINISH[0].0;
+
+/// The last pass after which a program says most: what comes then is for the processor.
+pub const LAST_SHOWN_PASS: &str = "add_to_states";
 
 /// Prepares one function for the interpreter's or the compiler's use: call-free and optimised. Stops after the pass
 /// `until`, if one is named.

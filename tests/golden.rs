@@ -8,7 +8,7 @@
 //! | `f([1, 2], 3)` | the value |
 //! | `grad f([1, 2], 3) wrt x` | the derivative; also `value_and_grad`, `jacobian`, `jacfwd`, `jacrev`, `hessian` |
 //! | `jvp f(..) dir (..)`, `hvp f(..) dir (..)`, `vjp f(..) seed ..` | value and tangent, product, value and adjoints |
-//! | `show f`, `show grad f wrt x after PASS` | the function after a pass, the last if none is named; `check` is as it was written |
+//! | `show f`, `show grad f wrt x after PASS` | the function after a pass, the last that is shown if none is named; `check` is as it was written |
 //! | `cost f at n=10`, `cost grad f at n=10` | the number of operations of the function after all passes, on random arguments |
 //! | `error` | the messages about the program |
 //! | `fails f(..)` | why the call fails, before and after all passes |
@@ -241,7 +241,7 @@ impl Subject {
         if let Some(pass) = after.as_ref().filter(|pass| !known.contains(&pass.as_str())) {
             return Err(format!("there is no pass `{pass}`; the passes are {}", known.join(", ")));
         }
-        Ok(print_function(&pipeline::prepare(&program, id, after.as_deref()), id))
+        Ok(print_function(&pipeline::prepare(&program, id, after.as_deref().or(Some(pipeline::LAST_SHOWN_PASS))), id))
     }
 
     fn cost(&mut self, command: &str) -> Result<String, String> {

@@ -478,7 +478,7 @@ pub struct Show {
     /// What the derivative may keep for its way back, as 200MB; loops that keep more run steps again
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     pub memory: Option<u64>,
-    /// Show the program as it is after this pass (default: after the last)
+    /// Show the program as it is after this pass (default: `add_to_states`, the last that is of interest to a reader)
     #[arg(long, value_name = "PASS")]
     pub after: Option<String>,
     /// Show the generated code, or what it copies

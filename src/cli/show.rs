@@ -34,7 +34,8 @@ pub fn show(options: &Show) -> Result<(), Failure> {
     let without = options.passes.without();
     let settings = super::execute::settings(&without);
     let progress = Progress::new("preparing");
-    let program = match options.after.as_deref() {
+    let shown = options.emit.is_none().then_some(pipeline::LAST_SHOWN_PASS);
+    let program = match options.after.as_deref().or(shown) {
         Some(CHECKED) => source.program,
         after => pipeline::prepare_without(&source.program, id, after, memory::asked(options.memory), &without),
     };

@@ -10,6 +10,7 @@ pub mod gather;
 pub mod hoist;
 pub mod inline;
 pub mod interchange;
+pub mod invert_divisors;
 pub mod merge_sums;
 pub mod normalize;
 mod numbers;

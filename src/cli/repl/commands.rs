@@ -113,7 +113,7 @@ impl Shell {
             let names: Vec<&str> = ["check"].into_iter().chain(pipeline::pass_names()).collect();
             check_name(pass, &names, || format!("no pass `{pass}`"))?;
         }
-        let program = match after {
+        let program = match after.or(Some(pipeline::LAST_SHOWN_PASS)) {
             Some("check") => source.program,
             after => pipeline::prepare(&source.program, id, after),
         };
