@@ -33,9 +33,9 @@ pub(super) fn lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<E
 }
 
 /// What is known at entry: in all calls, and in those that the code is for.
-struct Known {
-    locals: FxHashSet<Local>,
-    entry: Entry,
+pub(super) struct Known {
+    pub locals: FxHashSet<Local>,
+    pub entry: Entry,
 }
 
 fn visit(
@@ -59,7 +59,7 @@ fn visit(
                 *l = new;
                 continue;
             }
-            let with_rows = own_rows::with_own_rows(kernel, bounds, &known.locals, before, l);
+            let with_rows = own_rows::with_own_rows(kernel, bounds, known, before, l);
             if let Some(mut new) = in_lanes(kernel, bounds, known, eager, with_rows.as_ref().unwrap_or(l)) {
                 if let Schedule::Lanes(lanes) = &mut new.schedule {
                     // A loop that runs again and again may be shorter than a block each time.
@@ -92,6 +92,7 @@ fn in_lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, k
     }
     let mut body = prepared(kernel, &l.body);
     let first = analyse(kernel, l.index, totals, &body)?;
+    body = inward::inward(kernel, bounds, &known.entry, &first.lanes.own, body);
     body = picked::picked(kernel, l.index, body);
     body = outward::outward(kernel, &first, body);
     let first = analyse(kernel, l.index, totals, &body)?;

@@ -4,39 +4,53 @@
 //! zero out; for i { for c { out[i, k] += f(i, c, k) } }
 //!   =  for i { zero row; for c { row[k] += f(i, c, k) }; out[i, k] = row[k] }
 //! ```
+//! and rows that iterations make, and then add to or read again, likewise.
 //! In lanes the rows of all iterations then stand side by side as long as they are added to; and iterations that run again,
 //! as the last block of lanes has them, write what they wrote.
 
-use super::lanes::each;
+use super::in_row::{InRow, in_row};
+use super::lanes::{Known, each};
 use super::*;
 
-/// How long rows may be that every iteration zeroes for itself: all lanes' lie in the nearest cache.
-const MOST_ZEROED: i64 = 64;
+/// How long rows may be that every iteration makes for itself: all lanes' lie in the near caches.
+const MOST_MADE: i128 = 1024;
 
-/// The loop with rows of its own for what `before` has zeroed, or each iteration for itself; `None` where there is no such thing.
+/// The loop with rows of its own for what `before` has zeroed, and for what each iteration makes itself; `None` where there is no
+/// such thing.
 pub(super) fn with_own_rows(
+    kernel: &mut Kernel,
+    bounds: &mut FxHashMap<Buffer, Option<Expr>>,
+    known: &Known,
+    before: &[Stmt],
+    l: &Loop,
+) -> Option<Loop> {
+    let added = with_added_rows(kernel, bounds, &known.locals, before, l);
+    let mut is_new = added.is_some();
+    let l = added.unwrap_or_else(|| l.clone());
+    let made = if l.order == Order::Sequential { l } else { with_made_rows(kernel, bounds, known, l, &mut is_new) };
+    is_new.then_some(made)
+}
+
+fn with_added_rows(
     kernel: &mut Kernel,
     bounds: &mut FxHashMap<Buffer, Option<Expr>>,
     known: &FxHashSet<Local>,
     before: &[Stmt],
     l: &Loop,
 ) -> Option<Loop> {
-    let (totals, places) = match &l.order {
-        Order::Accumulation(totals, places) => (totals, places),
-        Order::Independent => return with_zeroed_rows(kernel, bounds, known, l),
-        Order::Sequential | Order::Reduction(_) => return None,
-    };
-    let is_there = |place: &&Accumulated| place.own_row && place.offset.as_int() == Some(0) && is_zeroed(before, place);
-    let found: Vec<(Buffer, Expr)> =
-        places.iter().filter(is_there).filter_map(|place| Some((place.buffer, row_length(l, place.buffer, known)?))).collect();
+    let Order::Accumulation(totals, places) = &l.order else { return None };
+    let row = |place: &Accumulated| row_added_to(l, place.buffer, known).filter(|row| row.base == place.offset);
+    let is_there = |place: &&Accumulated| place.own_row && is_zeroed(before, place);
+    let found: Vec<(Buffer, InRow)> = places.iter().filter(is_there).filter_map(|place| Some((place.buffer, row(place)?))).collect();
     if found.is_empty() {
         return None;
     }
+    let inside = outward::defined(l);
     let (mut first, mut body, mut last) = (vec![], l.body.clone(), vec![]);
-    for (buffer, length) in &found {
-        let Row { zeroed, written } = own_row(kernel, bounds, l.index, *buffer, length, &mut body);
-        first.extend(zeroed);
-        last.push(written);
+    for (buffer, of) in &found {
+        let own = own_row(kernel, bounds, l.index, *buffer, of, &mut body, &inside);
+        first.extend([own.allocated, Stmt::Zero(own.row, Expr::int(0), of.length.clone())]);
+        last.push(own.written);
     }
     let left: Vec<Accumulated> = places.iter().filter(|p| found.iter().all(|(b, _)| *b != p.buffer)).cloned().collect();
     let order = match (left.is_empty(), totals.is_empty()) {
@@ -47,57 +61,138 @@ pub(super) fn with_own_rows(
     Some(Loop { order, body: [first, body, last].concat(), ..l.clone() })
 }
 
-/// The same of `for i { zero out[i]; for c { out[i, k] += f(i, c, k) } }`.
-fn with_zeroed_rows(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, known: &FxHashSet<Local>, l: &Loop) -> Option<Loop> {
-    let zeroed = |(k, s): (usize, &Stmt)| {
-        let Stmt::Zero(buffer, offset, count) = s else { return None };
-        let (stride, rest) = apart(offset, l.index)?;
-        let short = count.as_int().is_some_and(|count| count <= MOST_ZEROED);
-        let rows = short && stride == *count && rest == Expr::int(0) && !l.body[..k].iter().any(|s| mentions(s, *buffer));
-        let behind = Loop { body: l.body[k + 1..].to_vec(), ..l.clone() };
-        let adds = behind.body.iter().any(|s| matches!(s, Stmt::Loop(_)) && mentions(s, *buffer));
-        (rows && adds && row_length(&behind, *buffer, known).as_ref() == Some(count)).then(|| (k, *buffer, count.clone()))
-    };
-    let found: Vec<_> = l.body.iter().enumerate().filter_map(zeroed).collect();
-    if found.is_empty() {
-        return None;
+/// The same of `for i { out[i] = …; … out[i, k] …; out[i, k] += … }`: rows that iterations make, read again and add to.
+fn with_made_rows(
+    kernel: &mut Kernel,
+    bounds: &mut FxHashMap<Buffer, Option<Expr>>,
+    known: &Known,
+    mut l: Loop,
+    is_new: &mut bool,
+) -> Loop {
+    let mut seen: FxHashSet<Buffer> = allocated(&l.body);
+    let mut at = 0;
+    while at < l.body.len() {
+        let mut written = vec![];
+        writes(&l.body[at], &mut written);
+        for buffer in written {
+            if !seen.insert(buffer) || l.body[..at].iter().any(|s| mentions(s, buffer)) {
+                continue;
+            }
+            let inside = outward::defined(&l);
+            let Some(row) = made_row(&l.body[at..], buffer, l.index, &inside) else { continue };
+            let short = known.entry.evaluate(&row.length).is_some_and(|length| length <= MOST_MADE);
+            if !short || !row.length.is_known(&known.locals) {
+                continue;
+            }
+            let (index, behind) = (l.index, &mut l.body[at..]);
+            let own = own_row(kernel, bounds, index, buffer, &row, behind, &inside);
+            l.body.insert(at, own.allocated);
+            l.body.push(own.written);
+            at += 1;
+            *is_new = true;
+        }
+        at += 1;
     }
-    let mut body = l.body.clone();
-    for (k, buffer, length) in found.into_iter().rev() {
-        let mut behind = body.split_off(k + 1);
-        body.pop();
-        let Row { zeroed, written } = own_row(kernel, bounds, l.index, buffer, &length, &mut behind);
-        body.extend(zeroed);
-        body.extend(behind);
-        body.push(written);
-    }
-    Some(Loop { body, ..l.clone() })
+    l
 }
 
-/// What makes a row, and what writes it where it belongs.
-struct Row {
-    zeroed: [Stmt; 2],
+/// The row of a buffer that statements make, the first of them, and then add to or read: no other is mentioned.
+fn made_row(block: &[Stmt], buffer: Buffer, index: Local, inside: &FxHashSet<Local>) -> Option<InRow> {
+    let first = match &block[0] {
+        Stmt::Zero(_, offset, count) => in_row(offset, index, inside).filter(|row| row.length == *count && row.within == Expr::int(0))?,
+        Stmt::Loop(l) => {
+            let at = l.body.iter().position(|s| mentions(s, buffer))?;
+            let Stmt::Set(Target::Place(_, offset), value) = &l.body[at] else { return None };
+            let row = in_row(offset, index, inside)?;
+            let every = l.lo == Expr::int(0) && l.hi == row.length && row.within == Expr::Local(l.index);
+            // What a check ends before is not made.
+            let sure = !l.body[..at].iter().any(|s| matches!(s, Stmt::LeaveUnless(_)));
+            if !every || !sure || reads(value, buffer) {
+                return None;
+            }
+            row
+        }
+        _ => return None,
+    };
+    let mut use_ = Used { row: &first, buffer, index, inside, again: false };
+    (use_.all(block, false) && use_.again && first.length != Expr::int(0)).then_some(first)
+}
+
+/// Whether a buffer is only used in its row of the index, and whether that is read, or added to in loops.
+struct Used<'a> {
+    row: &'a InRow,
+    buffer: Buffer,
+    index: Local,
+    inside: &'a FxHashSet<Local>,
+    again: bool,
+}
+
+impl Used<'_> {
+    fn all(&mut self, block: &[Stmt], looped: bool) -> bool {
+        block.iter().all(|s| {
+            let mut loads = vec![];
+            s.for_each_expr(&mut |e| {
+                e.any(&mut |e| {
+                    loads.extend(if let Expr::Load(b, offset) = e { Some((*b, (**offset).clone())) } else { None });
+                    false
+                });
+            });
+            loads.retain(|(b, _)| *b == self.buffer);
+            self.again |= !loads.is_empty();
+            let target = match s {
+                Stmt::Add(Target::Place(b, offset), _) if *b == self.buffer => {
+                    self.again |= looped;
+                    Some(offset)
+                }
+                Stmt::Set(Target::Place(b, offset), _) if *b == self.buffer => Some(offset),
+                Stmt::Zero(b, offset, _) if *b == self.buffer => Some(offset),
+                Stmt::Copy(to, _, from, _, _) if *to == self.buffer || *from == self.buffer => return false,
+                Stmt::Gemm(_) => return false,
+                _ => None,
+            };
+            let own = |offset: &Expr| in_row(offset, self.index, self.inside).is_some_and(|row| row.is_row_of(self.row));
+            loads.iter().all(|(_, offset)| own(offset))
+                && target.is_none_or(own)
+                && s.blocks().into_iter().all(|b| self.all(b, looped || matches!(s, Stmt::Loop(_))))
+        })
+    }
+}
+
+/// The buffers that a statement writes to.
+fn writes(s: &Stmt, out: &mut Vec<Buffer>) {
+    match s {
+        Stmt::Set(Target::Place(b, _), _) | Stmt::Add(Target::Place(b, _), _) | Stmt::Zero(b, _, _) => out.push(*b),
+        _ => {}
+    }
+    s.blocks().into_iter().flatten().for_each(|s| writes(s, out));
+}
+
+/// Memory for a row, and what writes it where it belongs.
+struct Own {
+    row: Buffer,
+    allocated: Stmt,
     written: Stmt,
 }
 
-/// A row of its own for what a body adds to the row of the index.
+/// A row of its own for what a body does with the row of the index.
 fn own_row(
     kernel: &mut Kernel,
     bounds: &mut FxHashMap<Buffer, Option<Expr>>,
     index: Local,
     buffer: Buffer,
-    length: &Expr,
+    of: &InRow,
     body: &mut [Stmt],
-) -> Row {
+    inside: &FxHashSet<Local>,
+) -> Own {
     let info = kernel.buffer(buffer).clone();
     let row = kernel.fresh_buffer(format!("{}_row", info.name), info.scalar, Home::Unplanned);
-    bounds.insert(row, Some(length.clone()));
-    body.iter_mut().for_each(|s| retarget(s, buffer, row, index));
-    let written = each(kernel, length, &mut |k| {
-        let place = Expr::Local(index).times(length.clone()).plus(k.clone());
-        Stmt::Set(Target::Place(buffer, place), Expr::Load(row, Box::new(k)))
+    bounds.insert(row, Some(of.length.clone()));
+    let within = |offset: &Expr| in_row(offset, index, inside).expect("seen before").within;
+    body.iter_mut().for_each(|s| retarget(s, buffer, row, &within));
+    let written = each(kernel, &of.length, &mut |k| {
+        Stmt::Set(Target::Place(buffer, of.place(Expr::Local(index), k.clone())), Expr::Load(row, Box::new(k)))
     });
-    Row { zeroed: [Stmt::Allocate(row, length.clone()), Stmt::Zero(row, Expr::int(0), length.clone())], written }
+    Own { row, allocated: Stmt::Allocate(row, of.length.clone()), written }
 }
 
 /// Whether the last statement that has to do with the places zeroes them.
@@ -122,16 +217,16 @@ fn reads(e: &Expr, buffer: Buffer) -> bool {
     e.any(&mut |e| matches!(e, Expr::Load(b, _) if *b == buffer))
 }
 
-/// How long rows are, if all that a loop does with the buffer is to add to places of the row of its index.
-fn row_length(l: &Loop, buffer: Buffer, known: &FxHashSet<Local>) -> Option<Expr> {
-    fn visit(block: &[Stmt], buffer: Buffer, index: Local, length: &mut Option<Expr>) -> bool {
+/// The row of the index, if all that a loop does with the buffer is to add to its places.
+fn row_added_to(l: &Loop, buffer: Buffer, known: &FxHashSet<Local>) -> Option<InRow> {
+    fn visit(block: &[Stmt], buffer: Buffer, index: Local, inside: &FxHashSet<Local>, row: &mut Option<InRow>) -> bool {
         block.iter().all(|s| {
             let mut read = false;
             s.for_each_expr(&mut |e| read |= reads(e, buffer));
             let own = match s {
-                Stmt::Add(Target::Place(b, at), _) if *b == buffer => match apart(at, index) {
-                    Some((stride, _)) if length.is_none() || *length == Some(stride.clone()) => {
-                        *length = Some(stride);
+                Stmt::Add(Target::Place(b, at), _) if *b == buffer => match in_row(at, index, inside) {
+                    Some(found) if row.as_ref().is_none_or(|row| row.is_row_of(&found)) => {
+                        *row = Some(found);
                         true
                     }
                     _ => false,
@@ -139,45 +234,24 @@ fn row_length(l: &Loop, buffer: Buffer, known: &FxHashSet<Local>) -> Option<Expr
                 s => s.blocks().len() > 0 || !mentions(s, buffer),
             };
             let gemm = matches!(s, Stmt::Gemm(_));
-            own && !read && !gemm && s.blocks().into_iter().all(|b| visit(b, buffer, index, length))
+            own && !read && !gemm && s.blocks().into_iter().all(|b| visit(b, buffer, index, inside, row))
         })
     }
-    let mut length = None;
-    let only_adds = visit(&l.body, buffer, l.index, &mut length);
-    length.filter(|length| only_adds && length.is_known(known) && *length != Expr::int(0))
+    let mut row = None;
+    let only_adds = visit(&l.body, buffer, l.index, &outward::defined(l), &mut row);
+    row.filter(|row| only_adds && row.length.is_known(known) && row.length != Expr::int(0))
 }
 
-/// An offset as a multiple of the index and what is left.
-fn apart(e: &Expr, index: Local) -> Option<(Expr, Expr)> {
-    if !e.mentions(index) {
-        return Some((Expr::int(0), e.clone()));
-    }
-    match e {
-        Expr::Local(_) => Some((Expr::int(1), Expr::int(0))),
-        Expr::Op(op, args) => match (op, args.as_slice()) {
-            (Op::Add, [a, b]) => {
-                let ((s, r), (t, q)) = (apart(a, index)?, apart(b, index)?);
-                Some((s.plus(t), r.plus(q)))
-            }
-            (Op::Sub, [a, b]) => {
-                let ((s, r), (t, q)) = (apart(a, index)?, apart(b, index)?);
-                Some((s.minus(t), r.minus(q)))
-            }
-            (Op::Mul, [a, b]) if !b.mentions(index) => apart(a, index).map(|(s, r)| (s.times(b.clone()), r.times(b.clone()))),
-            (Op::Mul, [a, b]) if !a.mentions(index) => apart(b, index).map(|(s, r)| (s.times(a.clone()), r.times(a.clone()))),
-            _ => None,
-        },
-        Expr::Lit(_) | Expr::Load(..) | Expr::Partial(..) | Expr::Select(..) => None,
-    }
-}
-
-/// Adds to the row what is added to the buffer.
-fn retarget(s: &mut Stmt, buffer: Buffer, row: Buffer, index: Local) {
-    if let Stmt::Add(Target::Place(b, at), _) = s {
-        if *b == buffer {
-            let (_, within) = apart(at, index).expect("seen before");
-            (*b, *at) = (row, within);
+/// Does in the row what is done in the buffer.
+fn retarget(s: &mut Stmt, buffer: Buffer, row: Buffer, within: &dyn Fn(&Expr) -> Expr) {
+    s.map_exprs(&mut |e| {
+        e.map_loads(&mut |b, offset| if b == buffer { Expr::Load(row, Box::new(within(&offset))) } else { Expr::Load(b, Box::new(offset)) })
+    });
+    match s {
+        Stmt::Set(Target::Place(b, at), _) | Stmt::Add(Target::Place(b, at), _) | Stmt::Zero(b, at, _) if *b == buffer => {
+            (*b, *at) = (row, within(at));
         }
+        _ => {}
     }
-    s.blocks_mut().into_iter().for_each(|b| b.iter_mut().for_each(|s| retarget(s, buffer, row, index)));
+    s.blocks_mut().into_iter().for_each(|b| b.iter_mut().for_each(|s| retarget(s, buffer, row, within)));
 }

@@ -1,12 +1,14 @@
 //! Rows that lanes read again and again, copied so that the lanes' stand side by side (`lanes.rs`).
 
+use super::in_row::{InRow, in_row};
 use super::lanes::{Analysis, each};
+use super::outward::define;
 use super::*;
 
 /// How often a row is read at least that is copied.
 const LEAST_READS: i64 = 2;
 
-/// `x[k * S + a]` that is read again and again for every `a < S`, where `k` is the lane's index or a number that an array has
+/// `x[base + k * S + a]` that is read again and again for every `a < S`, where `k` is the lane's index or a number that an array has
 /// for it: the row is copied once, lanes side by side. Only where it is sure to be read, so that it is there.
 pub(super) fn with_rows_packed(
     kernel: &mut Kernel,
@@ -15,14 +17,17 @@ pub(super) fn with_rows_packed(
     analysis: &Analysis,
     mut body: Vec<Stmt>,
 ) -> Vec<Stmt> {
-    let mut rows = Rows { analysis, known, loops: vec![], keys: FxHashMap::default(), checked: vec![], found: vec![], packed: vec![] };
+    let mut inside = FxHashSet::from_iter([analysis.index]);
+    define(&body, &mut inside);
+    let mut rows =
+        Rows { analysis, known, inside, loops: vec![], keys: FxHashMap::default(), checked: vec![], found: vec![], packed: vec![] };
     rows.find(&body);
     let mut out = vec![];
     let found = std::mem::take(&mut rows.found);
-    for Found { from, key, length, runs, .. } in &found {
+    for Found { from, key, row, runs, .. } in &found {
         // A copy costs as much as reading the row a few times.
-        let again =
-            found.iter().filter(|f| (f.from, &f.key, &f.length) == (*from, key, length)).map(|f| f.times).fold(0, i64::saturating_add);
+        let same = found.iter().filter(|f| (f.from, &f.key) == (*from, key) && f.row.is_row_of(row));
+        let again = same.map(|f| f.times).fold(0, i64::saturating_add);
         if again < LEAST_READS {
             continue;
         }
@@ -33,13 +38,13 @@ pub(super) fn with_rows_packed(
             false
         });
         // What is checked somewhere may be out of range before.
-        if changes || rows.checked.contains(key) || rows.packed.iter().any(|r| r.from == *from && r.key == *key && r.length == *length) {
+        if changes || rows.checked.contains(key) || rows.packed.iter().any(|r| r.from == *from && r.key == *key && r.row.is_row_of(row)) {
             continue;
         }
         let info = kernel.buffer(*from).clone();
         let to = kernel.fresh_buffer(format!("{}_row", info.name), info.scalar, Home::Unplanned);
-        bounds.insert(to, Some(length.clone()));
-        out.push(Stmt::Allocate(to, length.clone()));
+        bounds.insert(to, Some(row.length.clone()));
+        out.push(Stmt::Allocate(to, row.length.clone()));
         let mut before = vec![];
         let start = match key {
             Expr::Local(_) => key.clone(),
@@ -49,15 +54,15 @@ pub(super) fn with_rows_packed(
                 Expr::Local(start)
             }
         };
-        let copy = each(kernel, length, &mut |k| {
-            let place = start.clone().times(length.clone()).plus(k.clone());
+        let copy = each(kernel, &row.length, &mut |k| {
+            let place = row.place(start.clone(), k.clone());
             Stmt::Set(Target::Place(to, k), Expr::Load(*from, Box::new(place)))
         });
         before.push(copy);
         let each_runs = runs.iter().map(|(lo, hi)| Expr::Op(Op::Lt, vec![lo.clone(), hi.clone()]));
         let all = each_runs.reduce(|a, b| Expr::Op(Op::And, vec![a, b])).expect("there are loops");
         out.push(Stmt::If(all, before, vec![]));
-        rows.packed.push(Row { from: *from, key: key.clone(), length: length.clone(), runs: runs.clone(), to });
+        rows.packed.push(Row { from: *from, key: key.clone(), row: row.clone(), runs: runs.clone(), to });
     }
     for s in &mut body {
         rows.replace(s);
@@ -70,17 +75,17 @@ pub(super) fn with_rows_packed(
 struct Row {
     from: Buffer,
     key: Expr,
-    length: Expr,
+    row: InRow,
     /// The bounds of loops that must run for the rows to be there.
     runs: Vec<(Expr, Expr)>,
     to: Buffer,
 }
 
-/// A buffer with rows, which row is read, the length of rows, the loops that must run for one to be read, and how often it is.
+/// A buffer with rows, which row is read, the loops that must run for one to be read, and how often it is.
 struct Found {
     from: Buffer,
     key: Expr,
-    length: Expr,
+    row: InRow,
     runs: Vec<(Expr, Expr)>,
     times: i64,
 }
@@ -92,6 +97,8 @@ type Around = Vec<(Local, Expr, Expr)>;
 struct Rows<'a> {
     analysis: &'a Analysis,
     known: &'a FxHashSet<Local>,
+    /// The locals of the loop in lanes.
+    inside: FxHashSet<Local>,
     loops: Around,
     /// What locals are that are read from an array at the lane's index.
     keys: FxHashMap<Local, Expr>,
@@ -102,16 +109,19 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Which row, the index `a < S` of an inner loop, and `S`, in `k * S + a`.
-    fn row_of(&self, offset: &Expr) -> Option<(Expr, Local, Expr)> {
-        let Expr::Op(Op::Add, args) = offset else { return None };
-        let [Expr::Op(Op::Mul, product), Expr::Local(a)] = args.as_slice() else { return None };
-        let [key, length] = product.as_slice() else { return None };
-        let key = match key {
-            Expr::Local(k) => self.keys.get(k).unwrap_or(key).clone(),
-            key => key.clone(),
-        };
-        (self.is_key(&key) && is_below(*a, length, &self.loops)).then(|| (key, *a, length.clone()))
+    /// Which row, the index `a < S` of an inner loop, and the row, in `base + k * S + a`.
+    fn row_of(&self, offset: &Expr) -> Option<(Expr, Local, InRow)> {
+        let mut numbers = vec![];
+        offset.any(&mut |e| {
+            numbers.extend(if let Expr::Local(k) = e { Some(*k) } else { None });
+            false
+        });
+        numbers.into_iter().find_map(|k| {
+            let key = self.keys.get(&k).cloned().unwrap_or(Expr::Local(k));
+            let row = in_row(offset, k, &self.inside).filter(|_| self.is_key(&key))?;
+            let Expr::Local(a) = row.within else { return None };
+            is_below(a, &row.length, &self.loops).then_some((key, a, row))
+        })
     }
 
     /// The lane's index, or what an array outside has there.
@@ -193,10 +203,10 @@ impl Rows<'_> {
                     });
                 });
                 for (from, offset) in loads {
-                    let Some((key, index, length)) = self.row_of(&offset) else { continue };
-                    if !self.analysis.inside.contains(&from) && length.is_known(self.known) {
+                    let Some((key, index, row)) = self.row_of(&offset) else { continue };
+                    if !self.analysis.inside.contains(&from) && row.length.is_known(self.known) {
                         let times = self.times(index);
-                        self.found.push(Found { from, key, length, runs: runs.clone(), times });
+                        self.found.push(Found { from, key, row, runs: runs.clone(), times });
                     }
                 }
             }
@@ -216,9 +226,9 @@ impl Rows<'_> {
         let me = &*self;
         s.map_exprs(&mut |e| {
             e.map_loads(&mut |b, offset| {
-                if let Some((key, index, length)) = me.row_of(&offset) {
+                if let Some((key, index, of)) = me.row_of(&offset) {
                     let is_there = |row: &Row| row.runs.iter().all(|run| me.loops.iter().any(|(_, lo, hi)| (lo, hi) == (&run.0, &run.1)));
-                    let same = |row: &&Row| row.from == b && row.key == key && row.length == length && is_there(row);
+                    let same = |row: &&Row| row.from == b && row.key == key && row.row.is_row_of(&of) && is_there(row);
                     if let Some(row) = me.packed.iter().find(same) {
                         return Expr::Load(row.to, Box::new(Expr::Local(index)));
                     }
