@@ -145,6 +145,45 @@ fn what_lanes_pick_is_read_once() {
     assert!(compiled.c_source.contains("picked"), "{}", compiled.c_source);
 }
 
+/// Rows that iterations in lanes make, read and add to, where these loops stand in others; and sums that go inward.
+#[test]
+fn rows_of_lanes_in_loops() {
+    let programs = [
+        // Attention: rows of weights that are made, normalised and read; each group of rows has a place of its own.
+        "def f(Q: [2, n, m]f64, K: [2, n, m]f64, V: [2, n, m]f64) -> f64 =
+           sum s, i.
+             let w = for j. exp(sum a. Q[s, i, a] * K[s, j, a] / 8.0);
+             let t = sum j. w[j];
+             let o = for a. (sum j. w[j] * V[s, j, a]) / t;
+             sum a. (o[a] - V[s, i, a])^2",
+        // Rows that are zeroed and added to, then read, and rows that are set and read.
+        "def f(W: [m, m]f64, x: [3, n, m]f64) -> ([3, n, m]f64, [3, n, m]f64) =
+           for s, i.
+             let y = for a. tanh(sum b. W[a, b] * x[s, i, b]);
+             (y, for b. sum a. W[a, b] * y[a] * (1.0 - y[a]^2))",
+        // Rows by data, of arrays with more axes.
+        "def f(x: [n, 2, m]f64, is: [n]i64, w: [m]f64) -> f64 =
+           sum g in 0..2, i.
+             let k = is[i] mod n;
+             let y = for a. sin(x[k, g, a] * w[a]) + x[i, g, a];
+             (sum a. y[a] * x[k, g, a]) * (sum a. y[a]^2)",
+        // Only a part of a row, and rows that overlap.
+        "def f(x: [n]f64, w: [m]f64) -> f64 =
+           sum i in 0..n - m + 1.
+             let y = for a. w[a] * x[i + a];
+             (sum a. sin(y[a]) * w[a]) * (sum a in 1..m. y[a] * y[a - 1])",
+        // Two layers: the way back goes through a matrix and its transpose.
+        "def f(W1: [m, m]f64, W2: [m, m]f64, x: [n, m]f64) -> f64 =
+           sum i.
+             let y = for a. tanh(sum b. W1[a, b] * x[i, b]);
+             let z = for a. tanh(sum b. W2[a, b] * y[b]);
+             log(sum a. exp(z[a]))",
+    ];
+    for text in programs {
+        check_text(text, &[(1, 1), (9, 3), (17, 9), (40, 3), (35, 26)]);
+    }
+}
+
 /// Blocks of lanes and what is left over, of numbers of every width beside each other.
 #[test]
 fn numbers_of_all_kinds_in_lanes() {

@@ -10,9 +10,9 @@ pub(super) struct InRow {
     pub within: Expr,
 }
 
-/// An offset as a place in the row of an index; `varies` says which locals are not the same for all rows. What is the same is
+/// An offset as a place in the row of an index, or of what is read with it; `varies` says which locals are not the same for all rows. What is the same is
 /// so many whole rows.
-pub(super) fn in_row(offset: &Expr, index: Local, varies: &FxHashSet<Local>) -> Option<InRow> {
+pub(super) fn in_row(offset: &Expr, index: &Expr, varies: &FxHashSet<Local>) -> Option<InRow> {
     let (length, rest) = apart(offset, index)?;
     let mut terms = vec![];
     added(&rest, &mut terms);
@@ -48,25 +48,26 @@ fn added<'a>(e: &'a Expr, out: &mut Vec<&'a Expr>) {
 }
 
 /// An offset as a multiple of the index and what is left.
-fn apart(e: &Expr, index: Local) -> Option<(Expr, Expr)> {
-    if !e.mentions(index) {
+fn apart(e: &Expr, index: &Expr) -> Option<(Expr, Expr)> {
+    let has_index = |e: &Expr| e.any(&mut |e| e == index);
+    if e == index {
+        return Some((Expr::int(1), Expr::int(0)));
+    }
+    if !has_index(e) {
         return Some((Expr::int(0), e.clone()));
     }
-    match e {
-        Expr::Local(_) => Some((Expr::int(1), Expr::int(0))),
-        Expr::Op(op, args) => match (op, args.as_slice()) {
-            (Op::Add, [a, b]) => {
-                let ((s, r), (t, q)) = (apart(a, index)?, apart(b, index)?);
-                Some((s.plus(t), r.plus(q)))
-            }
-            (Op::Sub, [a, b]) => {
-                let ((s, r), (t, q)) = (apart(a, index)?, apart(b, index)?);
-                Some((s.minus(t), r.minus(q)))
-            }
-            (Op::Mul, [a, b]) if !b.mentions(index) => apart(a, index).map(|(s, r)| (s.times(b.clone()), r.times(b.clone()))),
-            (Op::Mul, [a, b]) if !a.mentions(index) => apart(b, index).map(|(s, r)| (s.times(a.clone()), r.times(a.clone()))),
-            _ => None,
-        },
-        Expr::Lit(_) | Expr::Load(..) | Expr::Partial(..) | Expr::Select(..) => None,
+    let Expr::Op(op, args) = e else { return None };
+    match (op, args.as_slice()) {
+        (Op::Add, [a, b]) => {
+            let ((s, r), (t, q)) = (apart(a, index)?, apart(b, index)?);
+            Some((s.plus(t), r.plus(q)))
+        }
+        (Op::Sub, [a, b]) => {
+            let ((s, r), (t, q)) = (apart(a, index)?, apart(b, index)?);
+            Some((s.minus(t), r.minus(q)))
+        }
+        (Op::Mul, [a, b]) if !has_index(b) => apart(a, index).map(|(s, r)| (s.times(b.clone()), r.times(b.clone()))),
+        (Op::Mul, [a, b]) if !has_index(a) => apart(b, index).map(|(s, r)| (s.times(a.clone()), r.times(a.clone()))),
+        _ => None,
     }
 }

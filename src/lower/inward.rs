@@ -11,29 +11,28 @@
 //! Rows of the lanes stand far from each other in memory, as do the numbers that are the same in all lanes: neither order reads
 //! them better, but a sum is not written and read again in every step. Several of them are then made at once (`tiles.rs`).
 
+use super::lanes::Known;
 use super::*;
 use crate::loops::tiles::unmarked;
 
-/// How many steps may keep what they compute: all lanes' lies in the near caches.
-const MOST_KEPT: i128 = 1024;
 /// Loops of fewer steps stay together.
 const LEAST_STEPS: i64 = 8;
 
 pub(super) fn inward(
     kernel: &mut Kernel,
     bounds: &mut FxHashMap<Buffer, Option<Expr>>,
-    entry: &Entry,
+    known: &Known,
     own: &FxHashSet<Buffer>,
     body: Vec<Stmt>,
 ) -> Vec<Stmt> {
     let mut out = vec![];
     for mut s in body {
         for block in s.blocks_mut() {
-            *block = inward(kernel, bounds, entry, own, std::mem::take(block));
+            *block = inward(kernel, bounds, known, own, std::mem::take(block));
         }
         match s {
             Stmt::Loop(l) => {
-                let parts = parted(kernel, bounds, entry, own, &l).unwrap_or_else(|| vec![Stmt::Loop(l)]);
+                let parts = parted(kernel, bounds, known, own, &l).unwrap_or_else(|| vec![Stmt::Loop(l)]);
                 out.extend(parts.into_iter().map(|part| match part {
                     Stmt::Loop(l) => Stmt::Loop(turned(kernel, own, &l).unwrap_or(l)),
                     other => other,
@@ -49,13 +48,12 @@ pub(super) fn inward(
 fn parted(
     kernel: &mut Kernel,
     bounds: &mut FxHashMap<Buffer, Option<Expr>>,
-    entry: &Entry,
+    known: &Known,
     own: &FxHashSet<Buffer>,
     l: &Loop,
 ) -> Option<Vec<Stmt>> {
-    let long = |l: &Loop| entry.trip(l).is_none_or(|trip| trip >= LEAST_STEPS);
-    let kept = entry.evaluate(&l.hi).is_some_and(|steps| steps <= MOST_KEPT);
-    if l.order == Order::Sequential || l.lo != Expr::int(0) || !kept || !long(l) || l.hi.any(&mut |e| matches!(e, Expr::Load(..))) {
+    let long = |l: &Loop| known.eager || known.entry.trip(l).is_none_or(|trip| trip >= LEAST_STEPS);
+    if l.order == Order::Sequential || l.lo != Expr::int(0) || !known.is_short(&l.hi) || !long(l) || !l.hi.is_known(&known.locals) {
         return None;
     }
     let (mut first, mut rest, mut lets, mut targets) = (vec![], vec![], vec![], vec![]);

@@ -21,14 +21,16 @@ const VECTORS: usize = 4;
 /// The most statements of a body, and of one that is written for blocks of one vector too.
 const MOST_STATEMENTS: usize = 1500;
 const MOST_TWICE: usize = 40;
+/// How long rows may be that every iteration makes for itself.
+const MOST_IN_ROW: i128 = 1024;
 /// A loop with less than this part of all that a call has to do stays as it is: lanes are more to compile than to gain there.
 const LEAST_SHARE: f64 = 1.0 / 256.0;
 
 pub(super) fn lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, eager: bool) {
     let mut body = std::mem::take(&mut kernel.body);
-    let known = Known { locals: kernel.known_at_entry(), entry: Entry::new(kernel, &kernel.call) };
+    let known = Known { locals: kernel.known_at_entry(), entry: Entry::new(kernel, &kernel.call), eager };
     let around = Around::body(kernel, &known.entry, &body, if eager { 0.0 } else { LEAST_SHARE });
-    visit(kernel, bounds, &known, eager, &mut body, around);
+    visit(kernel, bounds, &known, &mut body, around);
     kernel.body = body;
 }
 
@@ -36,16 +38,18 @@ pub(super) fn lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<E
 pub(super) struct Known {
     pub locals: FxHashSet<Local>,
     pub entry: Entry,
+    /// Whether all is done that can be, for tests.
+    pub eager: bool,
 }
 
-fn visit(
-    kernel: &mut Kernel,
-    bounds: &mut FxHashMap<Buffer, Option<Expr>>,
-    known: &Known,
-    eager: bool,
-    block: &mut [Stmt],
-    around: Around,
-) {
+impl Known {
+    /// Whether a row is known to be short: all lanes' lie in the near caches.
+    pub fn is_short(&self, length: &Expr) -> bool {
+        self.eager || self.entry.evaluate(length).is_some_and(|length| length <= MOST_IN_ROW)
+    }
+}
+
+fn visit(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, known: &Known, block: &mut [Stmt], around: Around) {
     for k in 0..block.len() {
         let (before, rest) = block.split_at_mut(k);
         let stmt = &mut rest[0];
@@ -55,12 +59,12 @@ fn visit(
                 continue;
             }
             let again = around.trip.is_some();
-            if let Some(new) = in_partial_lanes(kernel, known, eager, l) {
+            if let Some(new) = in_partial_lanes(kernel, known, l) {
                 *l = new;
                 continue;
             }
             let with_rows = own_rows::with_own_rows(kernel, bounds, known, before, l);
-            if let Some(mut new) = in_lanes(kernel, bounds, known, eager, with_rows.as_ref().unwrap_or(l)) {
+            if let Some(mut new) = in_lanes(kernel, bounds, known, with_rows.as_ref().unwrap_or(l)) {
                 if let Schedule::Lanes(lanes) = &mut new.schedule {
                     // A loop that runs again and again may be shorter than a block each time.
                     lanes.narrow = again && lanes.vectors > 1 && !lanes.filled && statements(&new.body) <= MOST_TWICE;
@@ -69,36 +73,36 @@ fn visit(
                 continue;
             }
         }
-        stmt.blocks_mut().into_iter().for_each(|b| visit(kernel, bounds, known, eager, b, within));
+        stmt.blocks_mut().into_iter().for_each(|b| visit(kernel, bounds, known, b, within));
     }
 }
 
 /// The loop in lanes, where that can be done and pays.
-fn in_lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, known: &Known, eager: bool, l: &Loop) -> Option<Loop> {
+fn in_lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, known: &Known, l: &Loop) -> Option<Loop> {
     let totals = match &l.order {
         Order::Sequential => return None,
         Order::Independent => &[][..],
         Order::Reduction(totals) | Order::Accumulation(totals, _) => totals.as_slice(),
     };
-    let unscheduled = l.schedule == Schedule::Plain || eager && l.schedule == Schedule::Vector;
+    let unscheduled = l.schedule == Schedule::Plain || known.eager && l.schedule == Schedule::Vector;
     if !unscheduled || !totals.iter().all(|(total, combine)| is_added(kernel, *total, *combine)) {
         return None;
     }
     if !l.body.iter().all(is_possible) || statements(&l.body) > MOST_STATEMENTS {
         return None;
     }
-    if !eager && has_long_vectors(&l.body) {
+    if !known.eager && has_long_vectors(&l.body) {
         return None;
     }
     let mut body = prepared(kernel, &l.body);
     let first = analyse(kernel, l.index, totals, &body)?;
-    body = inward::inward(kernel, bounds, &known.entry, &first.lanes.own, body);
+    body = inward::inward(kernel, bounds, known, &first.lanes.own, body);
     body = picked::picked(kernel, l.index, body);
     body = outward::outward(kernel, &first, body);
     let first = analyse(kernel, l.index, totals, &body)?;
     let per_vector = first.lanes.lanes as i64;
     let trip = known.entry.trip(l);
-    if trip.is_some_and(|trip| trip < 2 * per_vector && !eager || trip < 0) {
+    if trip.is_some_and(|trip| trip < 2 * per_vector && !known.eager || trip < 0) {
         return None;
     }
     body = rows::with_rows_packed(kernel, bounds, &known.locals, &first, body);
@@ -107,10 +111,10 @@ fn in_lanes(kernel: &mut Kernel, bounds: &mut FxHashMap<Buffer, Option<Expr>>, k
     let mut work = Work::default();
     found.work(kernel, &known.entry, &body, None, &mut work);
     let pays = if depth == 0 { work.arithmetic >= 4.0 * work.apart && work.arithmetic > 20.0 } else { work.arithmetic >= 8.0 * work.apart };
-    if (!pays || found.has_scattered_loop(&body)) && !eager {
+    if (!pays || found.has_scattered_loop(&body)) && !known.eager {
         return None;
     }
-    found.lanes.vectors = if depth == 0 || eager { 1 } else { trip.map_or(VECTORS, |trip| vectors(trip, per_vector)) };
+    found.lanes.vectors = if depth == 0 || known.eager { 1 } else { trip.map_or(VECTORS, |trip| vectors(trip, per_vector)) };
     let width = found.lanes.width() as i64;
     let always = l.lo.as_int().is_some() && l.hi.as_int().is_some();
     found.lanes.filled = trip.is_some_and(|trip| trip >= width) && !(always && l.body.iter().any(Stmt::can_fail));
@@ -139,7 +143,7 @@ fn vectors(trip: i64, per_vector: i64) -> usize {
 
 /// An innermost loop whose neighbours read and write side by side, with functions to call or sums of places to add to: in
 /// lanes, so that also a short loop, and the end of a long one, run in vectors.
-fn in_partial_lanes(kernel: &mut Kernel, known: &Known, eager: bool, l: &Loop) -> Option<Loop> {
+fn in_partial_lanes(kernel: &mut Kernel, known: &Known, l: &Loop) -> Option<Loop> {
     let (totals, accumulates) = match &l.order {
         Order::Sequential => return None,
         Order::Independent => (&[][..], false),
@@ -148,7 +152,7 @@ fn in_partial_lanes(kernel: &mut Kernel, known: &Known, eager: bool, l: &Loop) -
     };
     let short = matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi.wrapping_sub(lo) < 3);
     // Where all loops that can be are in lanes, for tests, both kinds are to be seen.
-    let other = eager && kernel.locals.len() % 2 == 0;
+    let other = known.eager && kernel.locals.len() % 2 == 0;
     if short || other || !l.body.iter().all(schedule::is_straight) {
         return None;
     }
@@ -164,7 +168,7 @@ fn in_partial_lanes(kernel: &mut Kernel, known: &Known, eager: bool, l: &Loop) -
     }
     // What lanes add to one place is summed first; to places of their own they add side by side.
     let pays = work.apart == 0.0 && (calls || accumulates && work.arithmetic >= 4.0);
-    if !pays && !eager {
+    if !pays && !known.eager {
         return None;
     }
     found.lanes.partial = true;

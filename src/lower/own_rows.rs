@@ -12,9 +12,6 @@ use super::in_row::{InRow, in_row};
 use super::lanes::{Known, each};
 use super::*;
 
-/// How long rows may be that every iteration makes for itself: all lanes' lie in the near caches.
-const MOST_MADE: i128 = 1024;
-
 /// The loop with rows of its own for what `before` has zeroed, and for what each iteration makes itself; `None` where there is no
 /// such thing.
 pub(super) fn with_own_rows(
@@ -80,8 +77,7 @@ fn with_made_rows(
             }
             let inside = outward::defined(&l);
             let Some(row) = made_row(&l.body[at..], buffer, l.index, &inside) else { continue };
-            let short = known.entry.evaluate(&row.length).is_some_and(|length| length <= MOST_MADE);
-            if !short || !row.length.is_known(&known.locals) {
+            if !known.is_short(&row.length) || !row.length.is_known(&known.locals) {
                 continue;
             }
             let (index, behind) = (l.index, &mut l.body[at..]);
@@ -99,11 +95,13 @@ fn with_made_rows(
 /// The row of a buffer that statements make, the first of them, and then add to or read: no other is mentioned.
 fn made_row(block: &[Stmt], buffer: Buffer, index: Local, inside: &FxHashSet<Local>) -> Option<InRow> {
     let first = match &block[0] {
-        Stmt::Zero(_, offset, count) => in_row(offset, index, inside).filter(|row| row.length == *count && row.within == Expr::int(0))?,
+        Stmt::Zero(_, offset, count) => {
+            in_row(offset, &Expr::Local(index), inside).filter(|row| row.length == *count && row.within == Expr::int(0))?
+        }
         Stmt::Loop(l) => {
             let at = l.body.iter().position(|s| mentions(s, buffer))?;
             let Stmt::Set(Target::Place(_, offset), value) = &l.body[at] else { return None };
-            let row = in_row(offset, index, inside)?;
+            let row = in_row(offset, &Expr::Local(index), inside)?;
             let every = l.lo == Expr::int(0) && l.hi == row.length && row.within == Expr::Local(l.index);
             // What a check ends before is not made.
             let sure = !l.body[..at].iter().any(|s| matches!(s, Stmt::LeaveUnless(_)));
@@ -150,7 +148,7 @@ impl Used<'_> {
                 Stmt::Gemm(_) => return false,
                 _ => None,
             };
-            let own = |offset: &Expr| in_row(offset, self.index, self.inside).is_some_and(|row| row.is_row_of(self.row));
+            let own = |offset: &Expr| in_row(offset, &Expr::Local(self.index), self.inside).is_some_and(|row| row.is_row_of(self.row));
             loads.iter().all(|(_, offset)| own(offset))
                 && target.is_none_or(own)
                 && s.blocks().into_iter().all(|b| self.all(b, looped || matches!(s, Stmt::Loop(_))))
@@ -187,7 +185,7 @@ fn own_row(
     let info = kernel.buffer(buffer).clone();
     let row = kernel.fresh_buffer(format!("{}_row", info.name), info.scalar, Home::Unplanned);
     bounds.insert(row, Some(of.length.clone()));
-    let within = |offset: &Expr| in_row(offset, index, inside).expect("seen before").within;
+    let within = |offset: &Expr| in_row(offset, &Expr::Local(index), inside).expect("seen before").within;
     body.iter_mut().for_each(|s| retarget(s, buffer, row, &within));
     let written = each(kernel, &of.length, &mut |k| {
         Stmt::Set(Target::Place(buffer, of.place(Expr::Local(index), k.clone())), Expr::Load(row, Box::new(k)))
@@ -224,7 +222,7 @@ fn row_added_to(l: &Loop, buffer: Buffer, known: &FxHashSet<Local>) -> Option<In
             let mut read = false;
             s.for_each_expr(&mut |e| read |= reads(e, buffer));
             let own = match s {
-                Stmt::Add(Target::Place(b, at), _) if *b == buffer => match in_row(at, index, inside) {
+                Stmt::Add(Target::Place(b, at), _) if *b == buffer => match in_row(at, &Expr::Local(index), inside) {
                     Some(found) if row.as_ref().is_none_or(|row| row.is_row_of(&found)) => {
                         *row = Some(found);
                         true

@@ -111,17 +111,21 @@ struct Rows<'a> {
 impl Rows<'_> {
     /// Which row, the index `a < S` of an inner loop, and the row, in `base + k * S + a`.
     fn row_of(&self, offset: &Expr) -> Option<(Expr, Local, InRow)> {
-        let mut numbers = vec![];
-        offset.any(&mut |e| {
-            numbers.extend(if let Expr::Local(k) = e { Some(*k) } else { None });
-            false
+        let mut found = None;
+        offset.any(&mut |row| {
+            let key = match row {
+                Expr::Local(k) => self.keys.get(k).unwrap_or(row),
+                row => row,
+            };
+            if self.is_key(key) {
+                found = in_row(offset, row, &self.inside).and_then(|place| match place.within {
+                    Expr::Local(a) if is_below(a, &place.length, &self.loops) => Some((key.clone(), a, place)),
+                    _ => None,
+                });
+            }
+            found.is_some()
         });
-        numbers.into_iter().find_map(|k| {
-            let key = self.keys.get(&k).cloned().unwrap_or(Expr::Local(k));
-            let row = in_row(offset, k, &self.inside).filter(|_| self.is_key(&key))?;
-            let Expr::Local(a) = row.within else { return None };
-            is_below(a, &row.length, &self.loops).then_some((key, a, row))
-        })
+        found
     }
 
     /// The lane's index, or what an array outside has there.
