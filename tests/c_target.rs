@@ -520,6 +520,47 @@ fn tiles_agree_with_the_interpreter() {
     }
 }
 
+/// Sums of several steps at once where what is done with them goes from step to step; not where they need what the step before did.
+#[test]
+fn sums_of_several_steps_in_order() {
+    let programs = [
+        ("def f(C: [k, d]f64, P: [n, d]f64) -> f64 = sum p. min c. sum a. (P[p, a] - C[c, a])^2", true),
+        ("def f(C: [k, d]f64, P: [n, d]f64) -> [n]i64 = for p. [k > 0] * argmin c. sum a. (P[p, a] - C[c, a])^2", true),
+        ("def f(C: [k, d]f64, P: [n, d]f64) -> [n]f64 = for p. loop s = 1.0 for c in 0..k do 0.5 * s + (sum a. P[p, a] * C[c, a])", true),
+        (
+            "def f(C: [k, d]f64, P: [n, d]f64) -> [n]f64 = for p. loop s = 1.0 for c in 0..k do 0.5 * s + (sum a. (P[p, a] * C[c, a] - s)^2) / 64.0",
+            false,
+        ),
+        (
+            "def f(C: [k, d]f64, P: [n, d]f64) -> [n, k]f64 =
+               for p.
+                 loop y = (for c in 0..k. 1.0) for c in 1..k do y with [c] = (sum a. (P[p, a] * C[c, a] - y[c - 1])^2) / 64.0",
+            false,
+        ),
+    ];
+    for (text, tiled) in programs {
+        let program = program(text);
+        let id = program.find("f").unwrap();
+        let prepared = prepare(&program, id, None);
+        let compiled = runtime::compile(&prepared, id, Options::default()).unwrap();
+        assert_eq!(compiled.c_source.contains("row3v"), tiled, "{text}\n{}", compiled.c_source);
+        for (n, d, k) in [(70, 31, 9), (32, 40, 4), (33, 8, 3), (40, 1, 1), (64, 9, 0)] {
+            let mut args = sample::arguments(&prepared, id, &[k, d, n], 1);
+            for number in [0.0, f64::NAN] {
+                // A tie between the first two, and what is no number in the last.
+                if let (Value::Array(Array { data: Data::F64(c), .. }), true) = (&mut args[0], k > 1) {
+                    c.copy_within(..d as usize, d as usize);
+                    *c.last_mut().unwrap() += number;
+                }
+                let mut result = None;
+                compiled.call_into(&args, &mut result, 1).unwrap();
+                let expected = interpret::call(&prepared, id, &args).unwrap().0;
+                check_close(&result.unwrap(), &expected, CLOSE).unwrap_or_else(|e| panic!("{text}\nn = {n}, d = {d}, k = {k}: {e}"));
+            }
+        }
+    }
+}
+
 /// Sums over lanes for several places in one loop, with what they need beside: an array written for a later loop too.
 #[test]
 fn sums_of_several_places_agree_with_the_interpreter() {

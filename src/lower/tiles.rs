@@ -99,9 +99,11 @@ impl Finder<'_> {
         let lanes = self.lanes;
         let wide = added == total && lanes.varying.contains(total) && self.kernel.local(*total).scalar == Scalar::F64;
         let bounds_are_same = !lanes.varies(&inner.lo) && !lanes.varies(&inner.hi);
-        let rest_is_short = rest.len() <= ROWS && rest.iter().all(|s| s.blocks().is_empty());
+        let rest_is_short = rest.len() <= ROWS && rest.iter().all(|s| is_brief(s));
+        // What comes behind the sum of a step is done before the next step, which has its sum by then.
+        let sums_are_apart = l.order == Order::Independent || !rest.iter().any(|s| changes_what(s, &[term, &inner.lo, &inner.hi]));
         let reads_shared = term.any(&mut |e| matches!(e, Expr::Load(..)) && lanes.varies(e) && !e.mentions(l.index));
-        l.order == Order::Independent
+        sums_are_apart
             && lanes.vectors > 1
             && wide
             && bounds_are_same
@@ -169,6 +171,25 @@ impl Finder<'_> {
     }
 }
 
+/// A statement without loops, or a choice between few of them.
+fn is_brief(s: &Stmt) -> bool {
+    let plain = |s: &Stmt| s.blocks().is_empty();
+    plain(s) || matches!(s, Stmt::If(_, yes, no) if yes.len() + no.len() <= ROWS && yes.iter().chain(no).all(plain))
+}
+
+/// Whether a statement changes what expressions read.
+fn changes_what(s: &Stmt, read: &[&Expr]) -> bool {
+    let reads = |test: &dyn Fn(&Expr) -> bool| read.iter().any(|e| e.any(&mut |e| test(e)));
+    let own = match s {
+        Stmt::Set(Target::Local(local), _) | Stmt::Add(Target::Local(local), _) => reads(&|e| *e == Expr::Local(*local)),
+        Stmt::Set(Target::Place(b, _), _) | Stmt::Add(Target::Place(b, _), _) | Stmt::Zero(b, _, _) | Stmt::Copy(b, ..) => {
+            reads(&|e| matches!(e, Expr::Load(from, _) if from == b))
+        }
+        _ => false,
+    };
+    own || s.blocks().into_iter().flatten().any(|s| changes_what(s, read))
+}
+
 fn is_long(l: &Loop, least: i64) -> bool {
     !matches!((l.lo.as_int(), l.hi.as_int()), (Some(lo), Some(hi)) if hi - lo < least)
 }
@@ -177,6 +198,8 @@ fn is_long(l: &Loop, least: i64) -> bool {
 fn is_arithmetic(e: &Expr) -> bool {
     match e {
         Expr::Lit(_) | Expr::Local(_) | Expr::Load(..) => true,
+        // A square is a product.
+        Expr::Op(Op::Pow, args) if args[1].as_int() == Some(2) => is_arithmetic(&args[0]),
         Expr::Op(op, args) => matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg) && args.iter().all(is_arithmetic),
         Expr::Partial(..) | Expr::Select(..) => false,
     }
