@@ -182,6 +182,14 @@ fn rows_of_lanes_in_loops() {
     for text in programs {
         check_text(text, &[(1, 1), (9, 3), (17, 9), (40, 3), (35, 26)]);
     }
+    // The index of the lanes twice in a place: no row is that long.
+    for (shape, key) in [("n, n", "i, i"), ("n, 2 * n", "i, 2 * i"), ("n, n + 1", "i, n - i")] {
+        let text = format!(
+            "def f(x: [{shape}]f64, v: [m]f64) -> f64 =
+               sum i. sum c. exp(0.1 * x[{key}] * v[c]) * (sum e. sin(x[{key}] * v[e] + v[c]))"
+        );
+        check_text(&text, &[(1, 1), (17, 9), (32, 33)]);
+    }
 }
 
 /// Blocks of lanes and what is left over, of numbers of every width beside each other.
@@ -460,6 +468,20 @@ fn denormals_are_kept_or_flushed() {
     }
 }
 
+/// Inverses of huge numbers are denormal; quotients by them are not, and are kept.
+#[test]
+fn quotients_by_huge_numbers_are_not_flushed() {
+    let program = program("def f(x: [n, d]f64, t: [d]f64) -> [n, d]f64 = for i, a. x[i, a] / t[a]");
+    let f = program.find("f").unwrap();
+    let prepared = prepare(&program, f, None);
+    let t = [1e308, 5e307, 3.0, 1e-300];
+    let args: Vec<Value> = vec![Array { shape: vec![50, 4], data: Data::F64(t.repeat(50)) }.into(), t.to_vec().into()];
+    for flush in [false, true] {
+        let compiled = runtime::compile(&prepared, f, Options { flush, ..Options::default() }).unwrap();
+        assert!(compiled.call(&args, 1).unwrap().floats().iter().all(|x| (x - 1.0).abs() < 1e-15), "{flush}");
+    }
+}
+
 #[test]
 fn several_loops_share_a_total() {
     check_text("def f(x: [n]f64, y: [m]f64) -> f64 = sum i in 0..2. if i > 0 then sum j. exp(x[j]) else (sum j. sin(y[j]))", SIZES);
@@ -517,6 +539,26 @@ fn tiles_agree_with_the_interpreter() {
             let expected = interpret::call(&prepared, gradient, &args).unwrap().0;
             check_close(&result.unwrap(), &expected, CLOSE).unwrap_or_else(|e| panic!("{text}\nn = {n}, d = {d}: {e}"));
         }
+    }
+}
+
+/// Branches in lanes that change what their condition reads: which lanes take which is asked before.
+#[test]
+fn branches_change_what_they_ask() {
+    let programs = [
+        "def f(x: [n]f64, y: [m]f64) -> [n]f64 = for i. loop p = x[i] for j in 0..m do (if p > 0.0 then p - 1.5 else p * p + y[j])",
+        "def f(x: [n]f64, c: [m]f64) -> [n]f64 =
+           for i.
+             let (a, b) = loop (p, q) = (-10.0, -10.0) for j in 0..m do (let t = sin(x[i] * c[j]); if t > p then (t, p) else (p, max(q, t)));
+             a + b",
+        "def f(x: [n, m]f64) -> [n]f64 =
+           for i.
+             let (y, s) = loop (y, s) = (x[i], 0.0) for j in 1..m do
+               (if y[j] + s > 0.0 then (y with [j] = y[j - 1] - 5.0, s - 1.0) else (y with [j - 1] = exp(y[j]), s + 1.0));
+             s + (sum j. y[j])",
+    ];
+    for text in programs {
+        check_text(text, &[(0, 0), (1, 3), (17, 7), (40, 9)]);
     }
 }
 

@@ -101,8 +101,8 @@ fn run(program: &Program, command: &str) -> Result<String, String> {
         (Err(failure), _) => Err(format!("the call fails: {}", failure.message)),
         (Ok(_), "fails") => Err("the call does not fail".to_string()),
         (Ok(_), "cost") => {
-            let (program, id) = stages.last();
-            let (_, counts) = iverson::interpret::call(program, id, &args).map_err(|f| f.message)?;
+            let shown = iverson::pipeline::prepare(program, id, Some(iverson::pipeline::LAST_SHOWN_PASS));
+            let (_, counts) = iverson::interpret::call(&shown, id, &args).map_err(|f| f.message)?;
             Ok(format!("{} operations", counts.total()))
         }
         (Ok((mut value, _)), _) => {

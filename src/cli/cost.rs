@@ -3,7 +3,7 @@
 use super::derivative::Derivative;
 use super::failure::Failure;
 use super::inputs::check_name;
-use super::memory::{self, Choice, Known};
+use super::memory::{self, Known};
 use super::options::Cost;
 use super::output;
 use super::progress::Progress;
@@ -37,10 +37,12 @@ pub fn report(source: &Source, id: FunctionId, given: &[(String, String)], memor
     let at = numbers(source, id, given)?;
     let progress = Progress::new("counting");
     let choice = match given {
-        [] => Choice::unasked(pipeline::prepare_within(&source.program, id, None, memory::asked(memory))),
-        _ => memory::choose(&source.program, id, memory, &Without::default(), |program| known(program, id, &at)),
+        [] => None,
+        _ => Some(memory::choose(&source.program, id, memory, &Without::default(), |program| known(program, id, &at))),
     };
-    let program = &choice.program;
+    let saving = choice.as_ref().map_or(memory::asked(memory), |choice| choice.saving);
+    // What is counted is what `show` prints.
+    let program = &pipeline::prepare_within(&source.program, id, Some(pipeline::LAST_SHOWN_PASS), saving);
     let counts = cost::cost(program, id);
     drop(progress);
     let rows = [
@@ -50,7 +52,7 @@ pub fn report(source: &Source, id: FunctionId, given: &[(String, String)], memor
         ("total", &counts.total()),
         (SAVED, &counts.saved),
     ];
-    if given.is_empty() {
+    let Some(choice) = choice else {
         let formulas: Vec<(&str, String)> = rows.iter().map(|(name, p)| (*name, p.display(&program.vars))).collect();
         return output::print(|out| {
             if json {
@@ -69,7 +71,7 @@ pub fn report(source: &Source, id: FunctionId, given: &[(String, String)], memor
                 (true, false) => writeln!(out, "(at most: what is saved depends on data)"),
             }
         });
-    }
+    };
 
     let value = |v: Var| at.iter().find(|(name, _)| name == program.vars.name(v)).map(|(_, x)| *x);
     let mut numbers = vec![];

@@ -21,13 +21,6 @@ pub struct Choice {
     pub budget: u64,
 }
 
-impl Choice {
-    /// Nothing is known of calls.
-    pub fn unasked(program: Program) -> Choice {
-        Choice { program, saving: Saving::All, bytes: None, budget: 0 }
-    }
-}
-
 /// What is kept where nothing is known of calls: all, or blocks of loops where that is asked for.
 pub fn asked(memory: Option<u64>) -> Saving {
     memory.map_or(Saving::All, |bytes| Saving::Within { bytes, depth: Depth::Outermost })

@@ -10,19 +10,33 @@ pub(super) struct InRow {
     pub within: Expr,
 }
 
-/// An offset as a place in the row of an index, or of what is read with it; `varies` says which locals are not the same for all rows. What is the same is
-/// so many whole rows.
+/// An offset as a place in the row of an index, or of what is read with it; `varies` says which locals are not the same for all
+/// rows. What is the same is so many whole rows. The index is one key alone, so that what is left are keys within its row.
 pub(super) fn in_row(offset: &Expr, index: &Expr, varies: &FxHashSet<Local>) -> Option<InRow> {
-    let (length, rest) = apart(offset, index)?;
+    let mut found = 0;
+    offset.any(&mut |e| {
+        found += (e == index) as usize;
+        false
+    });
+    let (length, rest) = apart(offset, index).filter(|_| found == 1)?;
     let mut terms = vec![];
     added(&rest, &mut terms);
-    let is_base = |term: &&Expr| {
+    let (mut base, mut within) = (Expr::int(0), Expr::int(0));
+    for term in terms {
         let fixed = !term.any(&mut |e| matches!(e, Expr::Load(..)) || matches!(e, Expr::Local(l) if varies.contains(l)));
-        fixed && has_factor(term, &length)
-    };
-    let (fixed, others): (Vec<&Expr>, Vec<&Expr>) = terms.into_iter().partition(is_base);
-    let sum = |terms: Vec<&Expr>| terms.into_iter().cloned().fold(Expr::int(0), Expr::plus);
-    Some(InRow { base: sum(fixed), length, within: sum(others) })
+        match (term.as_int().zip(length.as_int()), has_factors(term, &length)) {
+            (Some((_, length)), _) if length <= 0 => return None,
+            (Some((n, length)), _) => {
+                base = base.plus(Expr::int(n - n.rem_euclid(length)));
+                within = within.plus(Expr::int(n.rem_euclid(length)));
+            }
+            // Other rows in other steps.
+            (None, true) if !fixed => return None,
+            (None, true) => base = base.plus(term.clone()),
+            (None, false) => within = within.plus(term.clone()),
+        }
+    }
+    Some(InRow { base, length, within })
 }
 
 impl InRow {
@@ -35,9 +49,28 @@ impl InRow {
     }
 }
 
-fn has_factor(e: &Expr, factor: &Expr) -> bool {
-    let is_inside = |e: &Expr| matches!(e, Expr::Op(Op::Mul, args) if args.iter().any(|a| has_factor(a, factor)));
-    e == factor || is_inside(e)
+/// Whether one product has all factors of another.
+fn has_factors(e: &Expr, of: &Expr) -> bool {
+    let (mut number, mut rest) = (1, vec![]);
+    factors(e, &mut number, &mut rest);
+    let (mut other, mut needed) = (1, vec![]);
+    factors(of, &mut other, &mut needed);
+    let all = needed.into_iter().all(|factor| match rest.iter().position(|f| *f == factor) {
+        Some(at) => {
+            rest.remove(at);
+            true
+        }
+        None => false,
+    });
+    all && other != 0 && number % other == 0
+}
+
+fn factors<'a>(e: &'a Expr, number: &mut i64, out: &mut Vec<&'a Expr>) {
+    match (e, e.as_int()) {
+        (_, Some(n)) => *number = number.wrapping_mul(n),
+        (Expr::Op(Op::Mul, args), _) => args.iter().for_each(|a| factors(a, number, out)),
+        _ => out.push(e),
+    }
 }
 
 fn added<'a>(e: &'a Expr, out: &mut Vec<&'a Expr>) {

@@ -26,9 +26,10 @@ pub(super) fn with_rows_packed(
     let found = std::mem::take(&mut rows.found);
     for Found { from, key, row, runs, .. } in &found {
         // A copy costs as much as reading the row a few times.
-        let same = found.iter().filter(|f| (f.from, &f.key) == (*from, key) && f.row.is_row_of(row));
-        let again = same.map(|f| f.times).fold(0, i64::saturating_add);
-        if again < LEAST_READS {
+        let same = || found.iter().filter(|f| (f.from, &f.key) == (*from, key) && f.row.is_row_of(row));
+        let again = same().map(|f| f.times).fold(0, i64::saturating_add);
+        // Of a row that is never read to its end there may be no more.
+        if again < LEAST_READS || !same().any(|f| f.whole) {
             continue;
         }
         let reads = |b: Buffer| body.iter().any(|s| checks::writes(s, b));
@@ -88,6 +89,8 @@ struct Found {
     row: InRow,
     runs: Vec<(Expr, Expr)>,
     times: i64,
+    /// Whether its last element is read.
+    whole: bool,
 }
 
 /// Loops around a statement, outermost first: their indices and bounds.
@@ -209,8 +212,8 @@ impl Rows<'_> {
                 for (from, offset) in loads {
                     let Some((key, index, row)) = self.row_of(&offset) else { continue };
                     if !self.analysis.inside.contains(&from) && row.length.is_known(self.known) {
-                        let times = self.times(index);
-                        self.found.push(Found { from, key, row, runs: runs.clone(), times });
+                        let (times, whole) = (self.times(index), is_whole(index, &row.length, &self.loops));
+                        self.found.push(Found { from, key, row, runs: runs.clone(), times, whole });
                     }
                 }
             }
@@ -247,6 +250,20 @@ impl Rows<'_> {
         s.blocks_mut().into_iter().for_each(|b| b.iter_mut().for_each(|s| self.replace(s)));
         self.loops.truncate(depth);
     }
+}
+
+/// Whether the index of a loop goes up to the last place of a row: by itself, or for the last step of loops around.
+fn is_whole(index: Local, length: &Expr, loops: &Around) -> bool {
+    let Some(at) = loops.iter().position(|(l, _, _)| *l == index) else { return false };
+    let hi = &loops[at].2;
+    let inner = match hi {
+        Expr::Op(Op::Add, args) => match args.as_slice() {
+            [Expr::Local(l), one] if one.as_int() == Some(1) => Some(*l),
+            _ => None,
+        },
+        _ => None,
+    };
+    hi == length || inner.is_some_and(|l| is_whole(l, length, &loops[..at].to_vec()))
 }
 
 /// Whether the index of a loop lies in `0..length`: by its own bounds, or by those of loops around that these mention.

@@ -94,7 +94,7 @@ impl Finder<'_> {
     }
 
     fn is_rows(&self, l: &Loop) -> bool {
-        let [Stmt::Var(total, _), Stmt::Loop(inner), ref rest @ ..] = unmarked(l)[..] else { return false };
+        let [Stmt::Var(total, Expr::Lit(_)), Stmt::Loop(inner), ref rest @ ..] = unmarked(l)[..] else { return false };
         let [Stmt::Add(Target::Local(added), term)] = inner.body.as_slice() else { return false };
         let lanes = self.lanes;
         let wide = added == total && lanes.varying.contains(total) && self.kernel.local(*total).scalar == Scalar::F64;

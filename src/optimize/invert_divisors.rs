@@ -7,9 +7,9 @@
 //! ```text
 //! for i, a. x[i, a] / t[a]     =   let inverse = for a. 1 / t[a]; for i, a. x[i, a] * inverse[a]
 //! ```
-//! The inverse of a denormal number is infinite where a quotient need not be. So both operands are made larger first where the
-//! divisor is one, by a power of two: `(x * scale) * inverse`, `inverse = 1 / (t * scale)`. Where the quotient is neither
-//! infinite nor zero that is exact, but for the rounding of the inverse and of one product.
+//! The inverse of a denormal number is infinite where a quotient need not be, and that of a huge number is denormal. So both operands
+//! are made larger first, or smaller, by a power of two: `(x * scale) * inverse`, `inverse = 1 / (t * scale)`. Where the quotient
+//! is neither infinite nor zero that is exact, but for the rounding of the inverse and of one product.
 //!
 //! It runs last: to whoever reads a derivative a quotient says more.
 
@@ -205,13 +205,15 @@ fn is_every(keys: &[Exp], shape: &[Size], loops: &[(Var, Size)]) -> bool {
 /// A body behind the inverses of a divisor, with products for its quotients.
 fn inverted(cx: &mut Context, v: Var, scalar: Scalar, shape: &[Size], body: Exp) -> Exp {
     cx.changed = true;
-    let (least, larger) = match scalar {
-        Scalar::F32 => (f32::MIN_POSITIVE as f64, 2f64.powi(30)),
-        _ => (f64::MIN_POSITIVE, 2f64.powi(60)),
+    let (least, most, larger) = match scalar {
+        Scalar::F32 => (f32::MIN_POSITIVE as f64, 2f64.powi(100), 2f64.powi(30)),
+        _ => (f64::MIN_POSITIVE, 2f64.powi(1000), 2f64.powi(60)),
     };
     let axes: Vec<(Var, Size)> = shape.iter().map(|size| (cx.vars.fresh("i", Type::I64), size.clone())).collect();
     let element = || index(v, axes.iter().map(|(i, _)| Exp::Var(*i)).collect(), Site::default());
-    let scale = if_(op2(Op::Lt, op1(Op::Abs, element()), float(scalar, least)), float(scalar, larger), float(scalar, 1.0));
+    let size = || op1(Op::Abs, element());
+    let smaller = if_(op2(Op::Gt, size(), float(scalar, most)), float(scalar, 1.0 / larger), float(scalar, 1.0));
+    let scale = if_(op2(Op::Lt, size(), float(scalar, least)), float(scalar, larger), smaller);
     let inverse = |scale: Var| op2(Op::Div, float(scalar, 1.0), mul(element(), scale));
     let ty = Type::array(shape.to_vec(), scalar);
     let names = [cx.vars.fresh("scale", ty.clone()), cx.vars.fresh("inverse", ty)];

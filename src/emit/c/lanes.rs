@@ -269,14 +269,13 @@ impl Emitter<'_> {
                 self.line("}");
             }
             Stmt::If(p, yes, no) => {
-                for (branch, taken) in [(yes, true), (no, false)] {
-                    if branch.is_empty() {
-                        continue;
-                    }
-                    self.masks += 1;
-                    let k = self.masks;
-                    self.line("{");
-                    self.depth += 1;
+                // Both masks come first: a branch may change what the condition reads.
+                let branches: Vec<(&Vec<Stmt>, bool)> = [(yes, true), (no, false)].into_iter().filter(|(b, _)| !b.is_empty()).collect();
+                self.line("{");
+                self.depth += 1;
+                let first = self.masks + 1;
+                self.masks += branches.len();
+                for (k, (_, taken)) in (first..).zip(&branches) {
                     for m in 0..vectors {
                         let mut condition = self.vector(block, p, m);
                         if !taken {
@@ -287,14 +286,16 @@ impl Emitter<'_> {
                         }
                         line!(self, "const iv_v{n}m mask{k}v{m} = {condition};");
                     }
+                }
+                for (k, (branch, _)) in (first..).zip(branches) {
                     let any: Vec<String> = (0..vectors).map(|m| format!("mask{k}v{m}")).collect();
                     line!(self, "if (iv_any_{n}({})) {{", any.join(" | "));
                     let inner = Block { mask: Some(k), plain: block.plain.clone(), count: block.count.clone(), live: None, ..*block };
                     self.lane_block(&inner, branch);
                     self.line("}");
-                    self.depth -= 1;
-                    self.line("}");
                 }
+                self.depth -= 1;
+                self.line("}");
             }
             Stmt::Check(check) => self.lane_check(block, check, s),
             Stmt::Allocate(..) | Stmt::Mark(_) => self.stmt(s),
