@@ -103,17 +103,15 @@ fn made_row(block: &[Stmt], buffer: Buffer, index: Local, inside: &FxHashSet<Loc
             let Stmt::Set(Target::Place(_, offset), value) = &l.body[at] else { return None };
             let row = in_row(offset, &Expr::Local(index), inside)?;
             let every = l.lo == Expr::int(0) && l.hi == row.length && row.within == Expr::Local(l.index);
-            // What a check ends before is not made.
-            let sure = !l.body[..at].iter().any(|s| matches!(s, Stmt::LeaveUnless(_)));
-            if !every || !sure || reads(value, buffer) {
+            if !every || reads(value, buffer) {
                 return None;
             }
             row
         }
         _ => return None,
     };
-    let mut use_ = Used { row: &first, buffer, index, inside, again: false };
-    (use_.all(block, false) && use_.again && first.length != Expr::int(0)).then_some(first)
+    let mut used = Used { row: &first, buffer, index, inside, again: false };
+    (used.all(block, false) && used.again && first.length != Expr::int(0)).then_some(first)
 }
 
 /// Whether a buffer is only used in its row of the index, and whether that is read, or added to in loops.
