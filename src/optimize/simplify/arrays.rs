@@ -14,6 +14,13 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
         Exp::Index(array, keys, site) => read(cx, *array, keys, site),
         Exp::For(i, size, body) => generate(cx, i, size, *body),
         Exp::Sum(range, body) => sum_of(cx, *range, *body),
+        Exp::Reduce(kind, range, body, site) => only_step(cx, kind, *range, *body, site),
+        Exp::Loop(l) => few_steps(cx, *l),
+        // A history of one step has two states, so only the number of the step is known.
+        Exp::History(mut h) if h.size.as_constant() == Some(1) && h.body.mentions(h.index) => {
+            h.body = substitute(cx.vars, h.body, &Substitution::from_iter([(h.index, i64(0))]));
+            Ok(Exp::History(h))
+        }
         Exp::Op(op, args, site) => float_lets(cx, Exp::Op(op, args, site), &mut |cx, e| arrays_added(cx, e)),
         Exp::Singleton(..) | Exp::Array(_) | Exp::Tuple(_) => float_lets(cx, exp, &mut |_, e| Err(e)),
         Exp::Let(vars, value, body) => match *value {
@@ -219,19 +226,49 @@ fn generate(cx: &mut Context, i: Var, size: Size, body: Exp) -> Rewrite {
     Err(for_(i, size, body))
 }
 
+/// How many steps a range has, where that is a number: none if it is not positive.
+fn steps(range: &Range) -> Option<i64> {
+    exp_size(&range.hi)?.sub(&exp_size(&range.lo)?).as_constant()
+}
+
+/// A reduction of a single element is that element, and the first of the largest is where it stands.
+fn only_step(cx: &mut Context, kind: Reduction, range: Range, body: Exp, site: Site) -> Rewrite {
+    if steps(&range) == Some(1) {
+        let element = substitute(cx.vars, body.clone(), &Substitution::from_iter([(range.index, range.lo.clone())]));
+        if !matches!(kind, Reduction::ArgMax | Reduction::ArgMin) {
+            return Ok(element);
+        }
+        if total(cx, &element) {
+            return Ok(range.lo);
+        }
+    }
+    Err(Exp::Reduce(kind, Box::new(range), Box::new(body), site))
+}
+
+/// A loop of no step is its first state, one of a single step that step.
+fn few_steps(cx: &mut Context, l: Iteration) -> Rewrite {
+    let Trip::For(range) = &l.trip else { return Err(Exp::Loop(Box::new(l))) };
+    match steps(range) {
+        Some(1) => {
+            let step = substitute(cx.vars, l.body, &Substitution::from_iter([(range.index, range.lo.clone())]));
+            Ok(let_(l.state, l.init, step))
+        }
+        Some(n) if n <= 0 => Ok(l.init),
+        _ => Err(Exp::Loop(Box::new(l))),
+    }
+}
+
 fn sum_of(cx: &mut Context, range: Range, body: Exp) -> Rewrite {
     if is_zero(&body) {
         return Ok(body);
     }
-    if let (Some(lo), Some(hi)) = (exp_size(&range.lo), exp_size(&range.hi)) {
-        match hi.sub(&lo).as_constant() {
-            Some(1) => return Ok(substitute(cx.vars, body, &Substitution::from_iter([(range.index, range.lo)]))),
-            Some(c) if c <= 0 => {
-                let ty = type_of_exp(cx.vars, &body);
-                return Ok(zero(cx.vars, &ty));
-            }
-            _ => {}
+    match steps(&range) {
+        Some(1) => return Ok(substitute(cx.vars, body, &Substitution::from_iter([(range.index, range.lo)]))),
+        Some(c) if c <= 0 => {
+            let ty = type_of_exp(cx.vars, &body);
+            return Ok(zero(cx.vars, &ty));
         }
+        _ => {}
     }
     let i = range.index;
     let float = scalar_of(cx.vars, &body).is_some_and(Scalar::is_float);

@@ -156,18 +156,34 @@ fn find_uses(exp: &Exp, depth: usize, bound_at: &mut FxHashMap<Var, usize>, uses
     }
 }
 
+/// What becomes of a `let`.
+enum Tidied {
+    /// The counts hold for what is bound in it, all of which was bound there before.
+    Counted(Exp),
+    /// It binds what was not counted.
+    Anew(Exp),
+}
+
 fn tidy_with(cx: &mut Context, exp: Exp, uses: &Uses) -> Exp {
-    let exp = match exp {
-        Exp::Let(vars, value, body) => match decide(cx, vars, *value, *body, uses).or_else(|same| narrowed(cx, same, uses)) {
-            Ok(new) => {
+    let mut exp = exp;
+    while let Exp::Let(vars, value, body) = exp {
+        let done = decide(cx, vars, *value, *body, uses);
+        match done.or_else(|same| narrowed(cx, same, uses).map(Tidied::Anew)) {
+            Ok(Tidied::Counted(new)) => {
+                cx.changed = true;
+                exp = new;
+            }
+            Ok(Tidied::Anew(new)) => {
                 cx.changed = true;
                 // The rest of this `let`'s body is seen in the next round, with fresh counts.
                 return new;
             }
-            Err(same) => same,
-        },
-        exp => exp,
-    };
+            Err(same) => {
+                exp = same;
+                break;
+            }
+        }
+    }
     let mut facts = std::mem::take(&mut cx.facts);
     let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
         std::mem::swap(&mut cx.facts, facts);
@@ -188,19 +204,20 @@ fn narrowed(cx: &mut Context, exp: Exp, uses: &Uses) -> Result<Exp, Exp> {
     narrow(cx, vars, value, body, &keys).ok_or(exp)
 }
 
-fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) -> Result<Exp, Exp> {
+fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) -> Result<Tidied, Exp> {
     let of = |v: Var| uses.get(&v).copied().unwrap_or_default();
     if vars.iter().all(|v| of(*v).count == 0) {
-        return Ok(body);
+        return Ok(Tidied::Counted(body));
     }
     if vars.iter().all(|v| !of(*v).in_loop && !of(*v).in_size) && !costs_nothing(cx.vars, &value) {
         let total = vars.iter().map(|v| of(*v).count).sum();
         if sinks(&body, &vars, total) && !vars.iter().any(|v| is_overtaken(cx.vars, &value, *v, &body)) {
-            return Ok(sink(body, &vars, value, total));
+            return Ok(Tidied::Anew(sink(body, &vars, value, total)));
         }
     }
     let [v] = vars.as_slice() else {
-        return prune(vars, value, body, uses).or_else(|same| split_view(cx, same)).or_else(|same| merge_parts(cx, same));
+        let parts = prune(vars, value, body, uses).or_else(|same| split_view(cx, same)).or_else(|same| merge_parts(cx, same));
+        return parts.map(Tidied::Anew);
     };
     let (v, u) = (*v, of(*v));
     let ty = cx.vars.ty(v).clone();
@@ -211,12 +228,12 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
         let parts: Vec<Var> = types.into_iter().map(|t| cx.vars.fresh(name.clone(), t)).collect();
         let whole = Exp::Tuple(parts.iter().map(|p| Exp::Var(*p)).collect());
         let body = replace(cx, whole, body);
-        return Ok(let_(parts, value, body));
+        return Ok(Tidied::Anew(let_(parts, value, body)));
     }
     // A size that says much is kept under its name: what is proven of sizes is proven of what they are made of.
     let is_size = || ty == Type::I64 && exp_size(&value).is_some_and(|s| u.count <= 1 || s.nesting() <= 1);
     if matches!(value, Exp::Var(_) | Exp::Lit(_)) || is_size() {
-        return Ok(replace(cx, value, body));
+        return Ok(Tidied::Counted(replace(cx, value, body)));
     }
     if u.in_size {
         return Err(let_(vars, value, body));
@@ -227,7 +244,7 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
         if stays() {
             return Err(let_(vars, value, body));
         }
-        return Ok(replace(cx, value, body));
+        return Ok(Tidied::Counted(replace(cx, value, body)));
     }
     match &value {
         // A row is a view: reading it is reading the array. Where it stands is computed once.
@@ -235,7 +252,7 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
             let mut bindings = vec![];
             let keys = keys.iter().map(|k| shared(cx, k.clone(), &mut bindings)).collect();
             let body = replace(cx, index((**array).clone(), keys, *site), body);
-            Ok(lets(bindings, body))
+            Ok(if bindings.is_empty() { Tidied::Counted(body) } else { Tidied::Anew(lets(bindings, body)) })
         }
         // A read that cannot fail, or its negative, is as good as the variable, and shows what is read.
         exp if is_read(exp)
@@ -245,7 +262,7 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
             && total(cx, &value)
             && !stays() =>
         {
-            Ok(replace(cx, value, body))
+            Ok(Tidied::Counted(replace(cx, value, body)))
         }
         Exp::Update(..) if u.count > u.whole => {
             // What a change leaves as it was is read of the array before it, if then only a further change needs the new one.
@@ -253,7 +270,7 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
             let mut reads = Reads { changed: &value, new: v, before, found: 0 };
             let new = reads.replaced(cx, body.clone());
             let all = !before || reads.found == u.count - u.whole;
-            if reads.found > 0 && all { Ok(let_(vars, value, new)) } else { Err(let_(vars, value, body)) }
+            if reads.found > 0 && all { Ok(Tidied::Anew(let_(vars, value, new))) } else { Err(let_(vars, value, body)) }
         }
         Exp::Singleton(places, part, site)
             if u.whole == 0
@@ -273,9 +290,9 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
                 atom = Exp::Var(x);
             }
             let value = singleton(places.clone(), atom, *site);
-            Ok(lets(bindings, inline_copies(cx.vars, body, v, &value)))
+            Ok(Tidied::Anew(lets(bindings, inline_copies(cx.vars, body, v, &value))))
         }
-        Exp::For(..) | Exp::Guard(..) if is_zero(&value) => Ok(inline_copies(cx.vars, body, v, &value)),
+        Exp::For(..) | Exp::Guard(..) if is_zero(&value) => Ok(Tidied::Anew(inline_copies(cx.vars, body, v, &value))),
         // An array of reads is a view too, where all that is read of it is known to be there. One that is read often and
         // says much is kept: views of views of it would double what they say at each step.
         Exp::For(..) | Exp::Guard(..) if u.whole == 0 && (u.count == 1 || value.node_count() <= SHORT_VIEW) && is_array(&ty) => {
@@ -293,7 +310,7 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
             if !reads_known(cx, &body, v) {
                 return Err(let_(vars, value, body));
             }
-            Ok(lets(bindings, inline_copies(cx.vars, body, v, &view)))
+            Ok(Tidied::Anew(lets(bindings, inline_copies(cx.vars, body, v, &view))))
         }
         Exp::Array(items) if u.whole == 0 && u.computed_keys == 0 => {
             let mut bindings = vec![];
@@ -310,7 +327,7 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
                 })
                 .collect();
             let body = replace(cx, Exp::Array(atoms), body);
-            Ok(lets(bindings, body))
+            Ok(Tidied::Anew(lets(bindings, body)))
         }
         _ => Err(let_(vars, value, body)),
     }
@@ -485,7 +502,7 @@ pub fn project(exp: &Exp, keep: &[usize]) -> Option<(Exp, Vec<usize>)> {
         Exp::For(i, size, body) => project(body, keep).map(|(body, kept)| (for_(*i, size.clone(), body), kept)),
         Exp::Sum(range, body) => project(body, keep).map(|(body, kept)| (Exp::Sum(range.clone(), Box::new(body)), kept)),
         Exp::Guard(p, e) => project(e, keep).map(|(e, kept)| (guard((**p).clone(), e), kept)),
-        Exp::Let(vars, value, body) => project(body, keep).map(|(body, kept)| (let_used(vars, value, body), kept)),
+        Exp::Let(..) => project_chain(exp, keep),
         Exp::If(p, a, b) => {
             let (a, b) = (project(a, keep)?, project(b, keep)?);
             (a.1 == b.1).then(|| (if_((**p).clone(), a.0, b.0), a.1))
@@ -517,21 +534,31 @@ pub fn project(exp: &Exp, keep: &[usize]) -> Option<(Exp, Vec<usize>)> {
     }
 }
 
-/// A `let` of a tuple without parts that its body does not use: what these read may be gone, too.
-fn let_used(vars: &[Var], value: &Exp, body: Exp) -> Exp {
-    let whole = |body: Exp| let_(vars.to_vec(), value.clone(), body);
-    if vars.len() == 1 {
-        return whole(body);
+/// A chain of `let`s before what is left of its result, without values and parts of them that nothing uses any more: what
+/// these read may be gone, too.
+fn project_chain(exp: &Exp, keep: &[usize]) -> Option<(Exp, Vec<usize>)> {
+    let mut chain = vec![];
+    let mut result = exp;
+    while let Exp::Let(vars, value, body) = result {
+        chain.push((vars, value));
+        result = body;
     }
-    let live = live_vars(&body);
-    let keep: Vec<usize> = (0..vars.len()).filter(|k| live.contains(&vars[*k])).collect();
-    if keep.is_empty() || keep.len() == vars.len() {
-        return whole(body);
+    let (mut exp, kept) = project(result, keep)?;
+    let mut live: FxHashSet<Var> = exp.free_vars().into_iter().collect();
+    for (vars, value) in chain.into_iter().rev() {
+        let used: Vec<usize> = (0..vars.len()).filter(|k| live.remove(&vars[*k])).collect();
+        if used.is_empty() {
+            continue;
+        }
+        let fewer = if used.len() < vars.len() { project(value, &used) } else { None };
+        let (value, vars) = match fewer {
+            Some((value, kept)) => (value, kept.into_iter().map(|k| vars[k]).collect()),
+            None => ((**value).clone(), vars.clone()),
+        };
+        live.extend(value.free_vars());
+        exp = let_(vars, value, exp);
     }
-    match project(value, &keep) {
-        Some((value, kept)) => let_(kept.into_iter().map(|k| vars[k]).collect(), value, body),
-        None => whole(body),
-    }
+    Some((exp, kept))
 }
 
 /// The first state and the step of a loop without the parts of its state that neither `keep` nor the condition needs, from
@@ -542,11 +569,11 @@ fn project_step(state: &[Var], init: &Exp, body: &Exp, condition: Option<&Exp>, 
         return None;
     }
     let mut needed: Vec<bool> = (0..state.len()).map(|k| keep.contains(&k)).collect();
-    let mut live = condition.map(live_vars).unwrap_or_default();
+    let mut live: FxHashSet<Var> = condition.into_iter().flat_map(Exp::free_vars).collect();
     loop {
         let kept: Vec<usize> = (0..state.len()).filter(|k| needed[*k]).collect();
         let (step, of_step) = project(body, &kept)?;
-        live.extend(live_vars(&step));
+        live.extend(step.free_vars());
         let now: Vec<bool> = (0..state.len()).map(|k| of_step.contains(&k) || live.contains(&state[k])).collect();
         if now == needed {
             return Some((project(init, &kept).filter(|(_, of_init)| *of_init == kept)?.0, step, kept));
@@ -555,20 +582,21 @@ fn project_step(state: &[Var], init: &Exp, body: &Exp, condition: Option<&Exp>, 
     }
 }
 
-/// The free variables of an expression, but for those of values that nothing in it uses.
-fn live_vars(exp: &Exp) -> FxHashSet<Var> {
-    match exp {
-        Exp::Let(vars, value, body) => {
-            let mut live = live_vars(body);
-            let used = vars.iter().any(|v| live.contains(v));
-            vars.iter().for_each(|v| {
-                live.remove(v);
-            });
-            if used {
-                live.extend(live_vars(value));
-            }
-            live
-        }
-        exp => exp.free_vars().into_iter().collect(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `let (a, b) = (x, x); let c = b; (a, c)` without `c` has no use for `b`.
+    #[test]
+    fn what_only_unused_values_read_goes_with_them() {
+        let mut vars = Vars::default();
+        let [x, a, b, c] = ["x", "a", "b", "c"].map(|name| vars.fresh(name.to_string(), Type::F64));
+        let result = tuple(vec![Exp::Var(a), Exp::Var(c)]);
+        let chain = let_(vec![c], Exp::Var(b), result);
+        let whole = let_(vec![a, b], tuple(vec![Exp::Var(x), Exp::Var(x)]), chain);
+        let (part, kept) = project(&whole, &[0]).expect("a tuple has parts");
+        assert_eq!(kept, [0]);
+        assert_eq!(part.free_vars(), [x]);
+        assert_eq!(part, let_(vec![a], Exp::Var(x), Exp::Var(a)));
     }
 }
