@@ -193,6 +193,29 @@ fn rows_of_lanes_in_loops() {
 }
 
 /// Blocks of lanes and what is left over, of numbers of every width beside each other.
+/// Places modulo a size are taken stretch by stretch, whatever wraps around where, how often and in which direction.
+#[test]
+fn places_that_wrap_around() {
+    let sizes = [(0, 0), (1, 1), (2, 3), (3, 2), (5, 40), (40, 5), (67, 33)];
+    for text in [
+        "def f(x: [n]f64) -> [n]f64 = for i in 0..n. sin(x[(i + 1) mod n]) - 2 * x[i] * x[(i + n - 2) mod n] + x[(i - 7) mod n]",
+        // another size, a number, and several sizes in one loop
+        "def f(x: [n]f64, y: [m]f64) -> [n]f64 = for i in 0..n. x[(i + 3) mod n] * y[(i + m + 1) mod (m + 1) mod m] + y[(5 - i) mod m]",
+        "def f(x: [n]f64, w: [7]f64) -> f64 = sum i. x[i] * w[i mod 7] * w[(3 - i) mod 7]",
+        // around a circle
+        "def f(x: [n]f64, w: [n]f64) -> [n]f64 = for i in 0..n. sum j. x[(i - j) mod n] * w[j]",
+        "def f(u: [n, m]f64) -> [n, m]f64 = for i, j. u[(i + 1) mod n, j] + u[(i - 1) mod n, j] * u[i, (j + 1) mod m] + u[i, (j - 1) mod m]",
+        // one step after the other
+        "def f(x: [n]f64, k: i64) -> f64 = let (s, t) = loop (s, t) = (0.5, 0.0) for i in 0..n do (sin(s + x[(i + k) mod n]), t + s); s * t",
+        "def f(x: [n]f64) -> [n]f64 = loop y = x for i in 0..n do y with [(i + 1) mod n] = y[(i + 1) mod n] + 0.5 * y[(i + 4) mod n]",
+        // choices, and what is looked at in one branch only
+        "def f(x: [n]f64, k: i64) -> [n]f64 = for i in 0..n. if i mod 2 == 0 then x[(i + 2) mod n] else if k > 100 then x[(i + 1) mod (k - k)] else x[i]",
+        "def f(x: [n]f64, k: i64) -> f64 = max i in 0..n. x[(i * k + i) mod n] - x[(i + k * k) mod n]",
+    ] {
+        check_text(text, &sizes);
+    }
+}
+
 #[test]
 fn numbers_of_all_kinds_in_lanes() {
     let sizes = &[(0, 3), (7, 3), (17, 5), (150, 4)];

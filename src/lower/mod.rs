@@ -55,6 +55,7 @@ mod turn;
 mod update;
 mod views;
 mod work;
+mod wraps;
 
 use crate::ir::facts::Facts;
 use crate::ir::*;
@@ -128,6 +129,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -
     }
     if !options.count {
         flatten::flatten(&mut kernel, options);
+        wraps::wraps(&mut kernel);
     }
     schedule::schedule(&mut kernel, options);
     if !options.count && !options.strict && options.lanes != InLanes::None {

@@ -43,6 +43,13 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
             None => Err(for_(i, n, Exp::Sum(range, body))),
         },
         Exp::Tuple(parts) if is_long(&n) && parts.iter().any(|p| is_row_of_product(i, p)) => Ok(beside(cx, (i, n), parts)),
+        body @ (Exp::Let(..) | Exp::Tuple(_)) if is_long(&n) => {
+            let found = row_products(cx, i, &body);
+            if found.is_empty() {
+                return Err(for_(i, n, body));
+            }
+            Ok(rows_apart(cx, (i, n), body, found))
+        }
         body => Err(for_(i, n, body)),
     }
 }
@@ -70,6 +77,80 @@ fn find_product(cx: &Context, i: Var, k: Var, exp: &Exp, found: &mut Option<Exp>
     if let Exp::Op(_, args, _) = exp {
         args.iter().for_each(|a| find_product(cx, i, k, a, found));
     }
+}
+
+/// A sum of products that a row has for each of its elements, and the row's index and size.
+type RowProduct = (Exp, Var, Size);
+
+/// The sums of products that a traversal of rows computes with other things of each row, `for i. let y = for k. f(sum j. a[i, j] *
+/// b[k, j]); …`, where nothing of the row is read and the traversal has rows as long as this among its results.
+fn row_products(cx: &Context, i: Var, body: &Exp) -> Vec<RowProduct> {
+    let mut rows = vec![];
+    result_rows(&type_of_exp(cx.vars, body), &mut rows);
+    let mut bound = vec![];
+    let mut found = vec![];
+    let mut rest = body;
+    while let Exp::Let(vars, value, inner) = rest {
+        row_products_of(cx, (i, &rows), value, &mut bound, &mut found);
+        bound.extend(vars);
+        rest = inner;
+    }
+    row_products_of(cx, (i, &rows), rest, &mut bound, &mut found);
+    found.retain(|(product, ..)| !product.mentions_any(&bound));
+    found
+}
+
+/// As many as each loop over elements computes, on the strict path.
+fn row_products_of(cx: &Context, (i, rows): (Var, &[Size]), value: &Exp, bound: &mut Vec<Var>, found: &mut Vec<RowProduct>) {
+    let (k, m, body) = match value {
+        Exp::For(k, m, body) if is_long(m) && rows.contains(m) => (*k, m, body),
+        Exp::Tuple(parts) => return parts.iter().for_each(|part| row_products_of(cx, (i, rows), part, bound, found)),
+        _ => return,
+    };
+    let mut add = |value: &Exp| {
+        let mut rest = value.clone();
+        loop {
+            let mut one = None;
+            find_product(cx, i, k, &rest, &mut one);
+            let Some(one) = one else { break };
+            rest = replaced(rest, &one, &Exp::Lit(Lit::zero(type_of_exp(cx.vars, &one).scalar().expect("products are numbers"))));
+            if !found.iter().any(|(other, ..)| *other == one) {
+                found.push((one, k, m.clone()));
+            }
+        }
+    };
+    let mut rest = &**body;
+    while let Exp::Let(vars, value, inner) = rest {
+        add(value);
+        bound.extend(vars);
+        rest = inner;
+    }
+    match rest {
+        Exp::Tuple(parts) => parts.iter().for_each(add),
+        rest => add(rest),
+    }
+}
+
+/// The sizes of the rows of numbers among the parts of a type.
+fn result_rows(ty: &Type, rows: &mut Vec<Size>) {
+    match ty {
+        Type::Tuple(parts) => parts.iter().for_each(|part| result_rows(part, rows)),
+        Type::Array(shape, _) if shape.len() == 1 => rows.push(shape[0].clone()),
+        Type::Array(..) | Type::Scalar(_) => {}
+    }
+}
+
+fn rows_apart(cx: &mut Context, (i, n): (Var, Size), body: Exp, found: Vec<RowProduct>) -> Exp {
+    let mut body = body;
+    let mut bindings = vec![];
+    for (product, k, m) in found {
+        let scalar = type_of_exp(cx.vars, &product);
+        let all = copy(cx.vars, &for_(i, n.clone(), for_(k, m.clone(), product.clone())), &Substitution::default());
+        let t = cx.vars.fresh("t", scalar.with_axis(&m).with_axis(&n));
+        bindings.push((vec![t], all));
+        body = replaced(body, &product, &index(t, vec![Exp::Var(i), Exp::Var(k)], Site::default()));
+    }
+    lets(bindings, for_(i, n, body))
 }
 
 /// The sum of products that a bracket leaves a triangle of, where it may be computed everywhere.
