@@ -297,7 +297,11 @@ pub(super) fn renamed(kernel: &mut Kernel, s: &Stmt, names: &mut FxHashMap<Local
             let (lo, hi) = (expr(&l.lo, names), expr(&l.hi, names));
             let index = fresh(kernel, l.index, names);
             let body = l.body.iter().map(|s| renamed(kernel, s, names)).collect();
-            Stmt::Loop(Loop { index, lo, hi, order: l.order.clone(), schedule: l.schedule.clone(), body })
+            let order = match &l.order {
+                Order::Reduction(sums) => Order::Reduction(sums.iter().map(|(l, c)| (*names.get(l).unwrap_or(l), *c)).collect()),
+                order => order.clone(),
+            };
+            Stmt::Loop(Loop { index, lo, hi, order, schedule: l.schedule.clone(), body })
         }
         Stmt::Forever(body) => Stmt::Forever(body.iter().map(|s| renamed(kernel, s, names)).collect()),
         Stmt::LeaveUnless(p) => Stmt::LeaveUnless(expr(p, names)),

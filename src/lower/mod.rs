@@ -35,6 +35,7 @@ mod index;
 mod invariant;
 mod inward;
 mod iterate;
+mod jam;
 mod lanes;
 mod marks;
 mod outward;
@@ -141,6 +142,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -
     }
     if !options.count && !options.strict {
         places::places(&mut kernel, &mut bounds);
+        jam::jam(&mut kernel);
     }
     if options.count {
         count::count(&mut kernel);
