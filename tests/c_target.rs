@@ -193,6 +193,31 @@ fn rows_of_lanes_in_loops() {
 }
 
 /// Blocks of lanes and what is left over, of numbers of every width beside each other.
+/// Rows that go through one vector together, and those that are left over.
+#[test]
+fn rows_that_share_a_vector() {
+    let sizes = [(0, 0), (1, 1), (3, 4), (4, 0), (5, 17), (0, 5), (18, 33), (35, 40)];
+    for text in [
+        // a row is summed, then added; choices between, sums and products of all rows
+        "def f(X: [n, m]f64, y: [n]f64, w: [m]f64) -> f64 =
+           sum i. let r = y[i] - sum a. X[i, a] * w[a]; if abs(r) < 1.0 then 0.5 * r^2 else abs(r) - 0.5",
+        "def f(X: [n, m]f64, w: [m]f64) -> (f64, f64, [n]f64) =
+           let t = for i. (sum a. X[i, a] * w[a]) + (max a. X[i, a] * w[a]);
+           (prod i. t[i], min i. t[i] * t[i], t)",
+        // results by row, and of a part of it
+        "def f(X: [n, m]f64, w: [m]f64) -> [n, m]f64 = for i. let t = sum a. X[i, a] * sin(w[a]); for a. X[i, a] * t + w[a]",
+        "def f(X: [n, m + 2]f64, w: [m]f64) -> [n]f64 = for i. sum a in 1..m. X[i, a] * w[a - 1] * X[i, a + 2]",
+        // two vectors, integers, and what is the same in all rows
+        "def f(X: [n, m]f64, u: [m]f64, w: [m]f64, c: f64) -> f64 =
+           sum i. log(1.0 + exp(-c * sum a. X[i, a] * u[a])) * (sum a. X[i, a] * w[a] + u[a] * w[a])",
+        "def f(X: [n, m]i64, w: [m]i64) -> [n]i64 = for i. (sum a. X[i, a] * w[a]) div 3",
+        // not where a row needs the one before
+        "def f(X: [n, m]f64, w: [m]f64) -> f64 = loop s = 0.1 for i in 0..n do 0.5 * s + 0.01 * sum a. X[i, a] * w[a] * s",
+    ] {
+        check_text(text, &sizes);
+    }
+}
+
 /// Places modulo a size are taken stretch by stretch, whatever wraps around where, how often and in which direction.
 #[test]
 fn places_that_wrap_around() {

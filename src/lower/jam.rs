@@ -59,7 +59,8 @@ fn gains(entry: &Entry, l: &Loop) -> bool {
         match s {
             Stmt::Loop(row) => {
                 let along = row.schedule == Schedule::Vector && matches!(row.order, Order::Independent | Order::Reduction(_)) && long(row);
-                let same = |e: &Expr| !e.any(&mut |e| matches!(e, Expr::Load(..)) || matches!(e, Expr::Local(local) if own.contains(local)));
+                let same =
+                    |e: &Expr| !e.any(&mut |e| matches!(e, Expr::Load(..)) || matches!(e, Expr::Local(local) if own.contains(local)));
                 if !along || !same(&row.lo) || !same(&row.hi) || !row.body.iter().all(is_plain) {
                     return false;
                 }
