@@ -211,6 +211,9 @@ fn rows_that_share_a_vector() {
         "def f(X: [n, m]f64, u: [m]f64, w: [m]f64, c: f64) -> f64 =
            sum i. log(1.0 + exp(-c * sum a. X[i, a] * u[a])) * (sum a. X[i, a] * w[a] + u[a] * w[a])",
         "def f(X: [n, m]i64, w: [m]i64) -> [n]i64 = for i. (sum a. X[i, a] * w[a]) div 3",
+        // in a loop whose iterations may run in lanes
+        "def f(P: [3, n, m]f64, C: [5, m]f64) -> f64 = sum s, p. min c. sum a. (P[s, p, a] - C[c, a])^2",
+        "def f(W: [m, m]f64, x: [n, m]f64) -> f64 = sum i. let y = for a. tanh(sum b. W[a, b] * x[i, b]); log(sum a. exp(y[a]))",
         // not where a row needs the one before
         "def f(X: [n, m]f64, w: [m]f64) -> f64 = loop s = 0.1 for i in 0..n do 0.5 * s + 0.01 * sum a. X[i, a] * w[a] * s",
     ] {

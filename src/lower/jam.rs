@@ -31,6 +31,8 @@ fn block(kernel: &mut Kernel, entry: &Entry, stmts: Vec<Stmt>) -> Vec<Stmt> {
     let mut out = vec![];
     for mut s in stmts {
         match s {
+            // What stands in lanes is told apart there, by name.
+            Stmt::Loop(l) if matches!(l.schedule, Schedule::Lanes(_)) => out.push(Stmt::Loop(l)),
             Stmt::Loop(l) if gains(entry, &l) => out.extend(by_rows(kernel, l)),
             _ => {
                 for inner in s.blocks_mut() {
