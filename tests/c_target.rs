@@ -192,7 +192,6 @@ fn rows_of_lanes_in_loops() {
     }
 }
 
-/// Blocks of lanes and what is left over, of numbers of every width beside each other.
 /// Rows that go through one vector together, and those that are left over.
 #[test]
 fn rows_that_share_a_vector() {
@@ -244,6 +243,7 @@ fn places_that_wrap_around() {
     }
 }
 
+/// Blocks of lanes and what is left over, of numbers of every width beside each other.
 #[test]
 fn numbers_of_all_kinds_in_lanes() {
     let sizes = &[(0, 3), (7, 3), (17, 5), (150, 4)];

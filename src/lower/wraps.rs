@@ -6,7 +6,8 @@
 //! ```
 //! A remainder rises by one with the index, or falls, until it wraps around. Between two such steps it is the index and a
 //! number, so that remainders are taken once for each stretch, and neighbours in it are neighbours in memory. Iterations keep
-//! their order. A divisor that is not positive makes stretches of one iteration, which are what they were.
+//! their order. A divisor that is not positive makes stretches of one iteration, which are what they were. Remainders that are
+//! the same in all iterations are taken before them.
 
 use super::*;
 use crate::loops::workspace::Entry;
@@ -29,9 +30,11 @@ fn block(kernel: &mut Kernel, entry: &Entry, stmts: Vec<Stmt>) -> Vec<Stmt> {
             *inner = block(kernel, entry, std::mem::take(inner));
         }
         match s {
-            Stmt::Loop(l) => {
+            Stmt::Loop(mut l) => {
                 let found = if entry.trip(&l).is_some_and(|trip| trip < LEAST) { vec![] } else { remainders(kernel, &l) };
-                if found.is_empty() || found.len() > MOST { out.push(Stmt::Loop(l)) } else { out.extend(in_stretches(kernel, l, found)) }
+                let (moving, fixed): (Vec<Remainder>, Vec<Remainder>) = found.into_iter().partition(|r| r.slope != 0);
+                out.extend(taken_before(kernel, &mut l, fixed));
+                if moving.is_empty() || moving.len() > MOST { out.push(Stmt::Loop(l)) } else { out.extend(in_stretches(kernel, l, moving)) }
             }
             s => out.push(s),
         }
@@ -39,12 +42,20 @@ fn block(kernel: &mut Kernel, entry: &Entry, stmts: Vec<Stmt>) -> Vec<Stmt> {
     out
 }
 
-/// A remainder that moves by one with the index of a loop.
+/// A remainder that moves by one with the index of a loop, or not at all.
 struct Remainder {
     whole: Expr,
     dividend: Expr,
     divisor: Expr,
-    rises: bool,
+    slope: i64,
+}
+
+impl Remainder {
+    /// Zero where nothing divides it: of that there is a check in the body.
+    fn value(&self, dividend: Expr) -> Expr {
+        let zero = Expr::Op(Op::Eq, vec![self.divisor.clone(), Expr::int(0)]);
+        Expr::Select(Box::new(zero), Box::new(Expr::int(0)), Box::new(Expr::Op(Op::IMod, vec![dividend, self.divisor.clone()])))
+    }
 }
 
 /// Those of a loop that has no loops in it.
@@ -66,10 +77,10 @@ fn remainders(kernel: &Kernel, l: &Loop) -> Vec<Remainder> {
         e.any(&mut |e| {
             if let Expr::Op(Op::IMod, args) = e {
                 let [dividend, divisor] = args.as_slice() else { return false };
-                let slope = dividend.slope(l.index).and_then(|slope| slope.as_int()).filter(|slope| slope.abs() == 1);
+                let slope = dividend.slope(l.index).and_then(|slope| slope.as_int()).filter(|slope| slope.abs() <= 1);
                 let fixed = outside(dividend) && outside(divisor) && !divisor.mentions(l.index) && kernel.scalar_of(e) == Scalar::I64;
                 if let (Some(slope), true, false) = (slope, fixed, found.iter().any(|r| r.whole == *e)) {
-                    found.push(Remainder { whole: e.clone(), dividend: dividend.clone(), divisor: divisor.clone(), rises: slope > 0 });
+                    found.push(Remainder { whole: e.clone(), dividend: dividend.clone(), divisor: divisor.clone(), slope });
                 }
             }
             false
@@ -107,16 +118,13 @@ fn in_stretches(kernel: &mut Kernel, mut l: Loop, found: Vec<Remainder>) -> Vec<
     let mut stretch = vec![Stmt::LeaveUnless(Expr::Op(Op::Lt, vec![Expr::Local(at), l.hi.clone()])), Stmt::Let(start, Expr::Local(at))];
     let mut length: Option<Expr> = None;
     let mut instead = vec![];
-    for Remainder { whole, dividend, divisor, rises } in found {
+    for remainder in found {
         let (first, offset) = (fresh("first"), fresh("offset"));
-        let dividend = dividend.substitute(&mut |local| (local == l.index).then(|| here.clone()));
-        // Of what nothing divides there is a check in the body.
-        let zero = Expr::Op(Op::Eq, vec![divisor.clone(), Expr::int(0)]);
-        let remainder = Expr::Op(Op::IMod, vec![dividend, divisor.clone()]);
-        stretch.push(Stmt::Let(first, Expr::Select(Box::new(zero), Box::new(Expr::int(0)), Box::new(remainder))));
+        let dividend = remainder.dividend.substitute(&mut |local| (local == l.index).then(|| here.clone()));
+        stretch.push(Stmt::Let(first, remainder.value(dividend)));
         let first = Expr::Local(first);
-        let (left, shift, value) = match rises {
-            true => (divisor.minus(first.clone()), first.minus(here.clone()), Expr::Local(l.index).plus(Expr::Local(offset))),
+        let (left, shift, value) = match remainder.slope > 0 {
+            true => (remainder.divisor.clone().minus(first.clone()), first.minus(here.clone()), Expr::Local(l.index).plus(Expr::Local(offset))),
             false => (first.clone().plus(Expr::int(1)), first.plus(here.clone()), Expr::Local(offset).minus(Expr::Local(l.index))),
         };
         stretch.push(Stmt::Let(offset, shift));
@@ -124,7 +132,7 @@ fn in_stretches(kernel: &mut Kernel, mut l: Loop, found: Vec<Remainder>) -> Vec<
             Some(length) => Expr::Op(Op::Min, vec![length, left]),
             None => left,
         });
-        instead.push((whole, value));
+        instead.push((remainder.whole, value));
     }
     let length = Expr::Op(Op::Max, vec![Expr::int(1), length.expect("there are remainders")]);
     // The difference to the end cannot be too large, the sum with the length might.
@@ -133,12 +141,55 @@ fn in_stretches(kernel: &mut Kernel, mut l: Loop, found: Vec<Remainder>) -> Vec<
     for s in &mut l.body {
         replace(s, &instead);
     }
+    if let Order::Accumulation(locals, places) = &l.order {
+        if places.iter().all(|place| meets_each_once(&l, place.buffer)) {
+            l.order = if locals.is_empty() { Order::Independent } else { Order::Reduction(locals.clone()) };
+        }
+    }
     let first = l.lo.clone();
     l.lo = Expr::Local(start);
     l.hi = Expr::Local(until);
     stretch.push(Stmt::Loop(l));
     stretch.push(Stmt::Set(Target::Local(at), Expr::Local(until)));
     vec![Stmt::Var(at, first), Stmt::Forever(stretch)]
+}
+
+/// Takes remainders that are the same in all iterations before the loop.
+fn taken_before(kernel: &mut Kernel, l: &mut Loop, fixed: Vec<Remainder>) -> Vec<Stmt> {
+    let mut out = vec![];
+    let mut instead = vec![];
+    for remainder in fixed {
+        let name = format!("{}_row", kernel.local(l.index).name);
+        let local = kernel.fresh_local(name, Scalar::I64);
+        out.push(Stmt::Let(local, remainder.value(remainder.dividend.clone())));
+        instead.push((remainder.whole, Expr::Local(local)));
+    }
+    if !instead.is_empty() {
+        l.body.iter_mut().for_each(|s| replace(s, &instead));
+    }
+    out
+}
+
+/// Whether each iteration adds to one place of a buffer, which no other meets.
+fn meets_each_once(l: &Loop, buffer: Buffer) -> bool {
+    let mut adds = 0;
+    let mut moves = true;
+    let mut reads = false;
+    for s in &l.body {
+        match s {
+            Stmt::Add(Target::Place(b, offset), _) if *b == buffer => {
+                adds += 1;
+                moves &= offset.slope(l.index).and_then(|slope| slope.as_int()).is_some_and(|slope| slope != 0);
+            }
+            Stmt::Set(Target::Place(b, _), _) if *b == buffer => return false,
+            s if !s.blocks().is_empty() => return false,
+            _ => {}
+        }
+        s.for_each_expr(&mut |e| {
+            reads |= e.any(&mut |e| matches!(e, Expr::Load(b, _) if *b == buffer));
+        });
+    }
+    adds == 1 && moves && !reads
 }
 
 fn replace(s: &mut Stmt, instead: &[(Expr, Expr)]) {
