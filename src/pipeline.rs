@@ -18,6 +18,7 @@ use crate::ir::*;
 use crate::optimize::add_to_states::add_to_states;
 use crate::optimize::count_bounded::count_bounded;
 use crate::optimize::dissolve_singletons::dissolve_singletons;
+use crate::optimize::factor_out::factor_out;
 use crate::optimize::forget_states::forget_states;
 use crate::optimize::fuse::fuse;
 use crate::optimize::fuse_siblings::fuse_siblings;
@@ -75,6 +76,7 @@ const FINISH: &[(&str, Pass)] = &[
     (GATHER, gather),
     ("tabulate", tabulate),
     ("sum_first", sum_first),
+    ("factor_out", factor_out),
     ("forget_states", forget_states),
     ("share", share),
 ];
@@ -193,6 +195,8 @@ struct Compiler {
     counted: bool,
     /// Whether all derivatives are there.
     finishing: bool,
+    /// Functions that derivatives are in.
+    derived: FxHashSet<FunctionId>,
 }
 
 impl Compiler {
@@ -208,6 +212,7 @@ impl Compiler {
             without: Without::default(),
             counted: false,
             finishing: false,
+            derived: FxHashSet::default(),
         }
     }
 
@@ -249,7 +254,9 @@ impl Compiler {
                 return;
             }
             // These say truly whether they changed anything, and most often they do not.
-            if changed || ![REASSOCIATE, "preaccumulate", "interchange", "gather", "tabulate", "sum_first", "forget_states"].contains(name)
+            if changed
+                || ![REASSOCIATE, "preaccumulate", "interchange", "gather", "tabulate", "sum_first", "factor_out", "forget_states"]
+                    .contains(name)
             {
                 self.settle_observed(id, None, observe);
             }
@@ -328,8 +335,13 @@ impl Compiler {
         if let Body::Jacobian { of, wrt } = self.program.function(id).body.clone() {
             self.program.functions[id.0 as usize].body = Body::Exp(self.jacobian(id, of, &wrt));
         }
+        let mut derived = !matches!(self.program.function(id).body, Body::Exp(_));
         for callee in callees(&self.program, id) {
             self.define(callee);
+            derived |= self.derived.contains(&callee);
+        }
+        if derived {
+            self.derived.insert(id);
         }
         match self.program.function(id).body.clone() {
             Body::Derived { of, .. } => {
@@ -363,7 +375,12 @@ impl Compiler {
 
     /// A compiler of the same kind, to see what becomes of a program.
     fn trial(&self, program: &Program) -> Compiler {
-        Compiler { defined: self.defined.clone(), without: self.without.clone(), ..Compiler::new(program, self.saving) }
+        Compiler {
+            defined: self.defined.clone(),
+            derived: self.derived.clone(),
+            without: self.without.clone(),
+            ..Compiler::new(program, self.saving)
+        }
     }
 
     /// A call of the cheaper of two Jacobians. What counts is what they compute and what they keep, which is written and read
@@ -479,7 +496,8 @@ impl Compiler {
     }
 
     /// Simplification, dissolving, hoisting and the order of products to a fixed point: all that runs between two
-    /// differentiations. Fusion would undo what was saved.
+    /// differentiations. Of derivatives fusion would undo what was saved; what has none in it yet is fused, so that they are
+    /// taken of loops that keep little.
     fn settle(&mut self, id: FunctionId) {
         open_records(&mut self.program, id);
         for _ in 0..ROUNDS {
@@ -488,6 +506,11 @@ impl Compiler {
                 if !["fuse", "split_sums"].contains(name) {
                     changed |= self.run(id, name, *pass);
                 }
+            }
+            if !self.derived.contains(&id) && self.run(id, "fuse", fuse) {
+                // Arrays that are read at one place are no arrays, before anything is moved.
+                self.run(id, "simplify", simplify);
+                changed = true;
             }
             changed |= self.run(id, "hoist", hoist);
             if !changed && !self.run(id, REASSOCIATE, reassociate) {

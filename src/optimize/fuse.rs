@@ -10,7 +10,7 @@
 //! `for j. … let v = for i. e(i, j); …v[j]…`   is   `for j. … let v = e(j, j); …v…` where nothing else of `v` is read.
 //!
 //! A matrix of sums of products stays: stored, it is a matrix product. Not so where its elements are only summed: then the sum goes
-//! first (`sum_first`).
+//! first (`sum_first`), nor where the sums are of different lengths.
 
 use super::Context;
 use super::simplify::arrays::factors;
@@ -68,6 +68,10 @@ fn fuse_into(cx: &mut Context, vars: &[Var], i: Var, size: &Size, e: &Exp, body:
     if is_stored(e) && !matches!(vars, [v] if total == 1 && is_summed(&body, *v)) {
         return Err(body);
     }
+    // In derivatives of what stays matrix products are, too.
+    if cx.differentiating && has_product(e, &mut vec![]) {
+        return Err(body);
+    }
     if let ([v], 1) = (vars, total) {
         let rank = 1 + nest_depth(e);
         if read_elementwise(&body, *v, rank, &mut vec![]) && super::simplify::lets::reads_known(cx, &body, *v) {
@@ -93,21 +97,51 @@ fn is_summed(exp: &Exp, v: Var) -> bool {
 
 /// Whether an array of such elements is stored in any case.
 pub fn is_stored(e: &Exp) -> bool {
-    nest_depth(e) > 0 && is_contraction(e)
+    nest_depth(e) > 0 && is_contraction(e, &mut vec![])
 }
 
-/// A matrix of sums of products: storing it is little beside computing it, and stored it is a matrix product.
-fn is_contraction(exp: &Exp) -> bool {
+/// A matrix of sums of products: storing it is little beside computing it, and stored it is a matrix product. Not so sums of
+/// different lengths, as products with triangles are.
+fn is_contraction(exp: &Exp, axes: &mut Vec<Var>) -> bool {
     match exp {
-        Exp::For(_, _, body) => is_contraction(body),
-        Exp::Op(Op::Mul, args, _) => args.iter().any(is_contraction),
-        Exp::Op(Op::Neg | Op::Div, args, _) => is_contraction(&args[0]),
-        Exp::Sum(_, body) => match &**body {
-            Exp::Op(Op::Mul, args, _) => factors(args).iter().filter(|f| matches!(f, Exp::Index(..))).count() > 1,
+        Exp::For(i, _, body) => {
+            axes.push(*i);
+            let found = is_contraction(body, axes);
+            axes.pop();
+            found
+        }
+        Exp::Op(Op::Mul, args, _) => args.iter().any(|a| is_contraction(a, axes)),
+        Exp::Op(Op::Neg | Op::Div, args, _) => is_contraction(&args[0], axes),
+        Exp::Sum(range, body) => match &**body {
+            Exp::Op(Op::Mul, args, _) => {
+                let same = !axes.iter().any(|i| range.lo.mentions(*i) || range.hi.mentions(*i));
+                same && factors(args).iter().filter(|f| matches!(f, Exp::Index(..))).count() > 1
+            }
             _ => false,
         },
         _ => false,
     }
+}
+
+/// Whether products are summed in it, all over the same range.
+fn has_product(exp: &Exp, loops: &mut Vec<Var>) -> bool {
+    if let Exp::Sum(range, body) = exp {
+        let same = !loops.iter().any(|i| range.lo.mentions(*i) || range.hi.mentions(*i));
+        let varied = |args: &[Exp]| factors(args).iter().filter(|f| f.mentions(range.index)).count();
+        if same && matches!(&**body, Exp::Op(Op::Mul, args, _) if varied(args) > 1) {
+            return true;
+        }
+    }
+    let mark = loops.len();
+    match exp {
+        Exp::For(i, _, _) => loops.push(*i),
+        Exp::Sum(range, _) | Exp::Reduce(_, range, _, _) => loops.push(range.index),
+        _ => {}
+    }
+    let mut found = false;
+    exp.for_each_child(&mut |e| found = found || has_product(e, loops));
+    loops.truncate(mark);
+    found
 }
 
 /// How many loops stand directly in one another.

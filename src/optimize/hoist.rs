@@ -1,10 +1,13 @@
 //! Loop-invariant code motion: what does not depend on a loop is computed once before it.
 //!
 //! Only what costs operations moves, and only what cannot fail: a loop that never runs must not gain an error.
-//! Values under a guard or in a branch stay, unless the whole guard is invariant.
+//! Under a guard or in a branch that the loop does not decide, values move with the condition, `[p] * e`; where the loop decides,
+//! what costs a call or more and has no loop in it moves as if it were needed: it is computed once.
 
 use super::Context;
 use super::simplify::arrays::total;
+use super::simplify::lets::has_loop;
+use super::tabulate::{CALL, weight};
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
 use crate::ir::traverse::map_children_with_facts;
@@ -25,23 +28,23 @@ pub fn hoist(cx: &mut Context, exp: Exp) -> Exp {
     let exp = match exp {
         Exp::For(i, size, body) => {
             bound.insert(i);
-            let body = take_invariant(cx, *body, &mut bound, &mut moved);
+            let body = Invariant { cx, bound: &mut bound, moved: &mut moved, under: Under::default() }.take(*body);
             for_(i, size, body)
         }
         Exp::Sum(range, body) => {
             bound.insert(range.index);
-            let body = take_invariant(cx, *body, &mut bound, &mut moved);
+            let body = Invariant { cx, bound: &mut bound, moved: &mut moved, under: Under::default() }.take(*body);
             Exp::Sum(range, Box::new(body))
         }
         Exp::Reduce(kind, range, body, site) => {
             bound.insert(range.index);
-            let body = take_invariant(cx, *body, &mut bound, &mut moved);
+            let body = Invariant { cx, bound: &mut bound, moved: &mut moved, under: Under::default() }.take(*body);
             Exp::Reduce(kind, range, Box::new(body), site)
         }
         Exp::History(mut h) => {
             bound.insert(h.index);
             bound.extend(h.state.iter().copied());
-            h.body = take_invariant(cx, h.body, &mut bound, &mut moved);
+            h.body = Invariant { cx, bound: &mut bound, moved: &mut moved, under: Under::default() }.take(h.body);
             Exp::History(h)
         }
         Exp::Loop(mut l) => {
@@ -49,7 +52,7 @@ pub fn hoist(cx: &mut Context, exp: Exp) -> Exp {
                 bound.insert(range.index);
             }
             bound.extend(l.state.iter().copied());
-            l.body = take_invariant(cx, l.body, &mut bound, &mut moved);
+            l.body = Invariant { cx, bound: &mut bound, moved: &mut moved, under: Under::default() }.take(l.body);
             Exp::Loop(l)
         }
         exp => exp,
@@ -58,75 +61,118 @@ pub fn hoist(cx: &mut Context, exp: Exp) -> Exp {
     lets(moved, exp)
 }
 
-/// Whether an expression may and should be computed before the loop.
-fn is_invariant(cx: &Context, exp: &Exp, bound: &FxHashSet<Var>) -> bool {
-    !matches!(exp, Exp::Var(_) | Exp::Lit(_) | Exp::Tuple(_))
-        && !exp.free_vars().iter().any(|v| bound.contains(v))
-        && !costs_nothing(cx.vars, exp)
-        && !super::simplify::arrays::has_singleton(exp)
-        && total(cx, exp)
+/// The conditions around a value that the loop does not decide, and whether there are others.
+#[derive(Clone, Default)]
+struct Under {
+    conditions: Vec<Exp>,
+    maybe: bool,
 }
 
-/// Replaces maximal invariant subexpressions on the strict path by variables; a `let` moves as it is.
-fn take_invariant(cx: &mut Context, exp: Exp, bound: &mut FxHashSet<Var>, moved: &mut Vec<(Vec<Var>, Exp)>) -> Exp {
-    if !matches!(exp, Exp::Let(..)) && is_invariant(cx, &exp, bound) {
-        let ty = type_of_exp(cx.vars, &exp);
-        if !matches!(ty, Type::Tuple(_)) {
-            let v = cx.vars.fresh("t", ty);
-            moved.push((vec![v], exp));
-            return Exp::Var(v);
+struct Invariant<'a, 'c> {
+    cx: &'a mut Context<'c>,
+    /// What is bound by the loop and in it.
+    bound: &'a mut FxHashSet<Var>,
+    moved: &'a mut Vec<(Vec<Var>, Exp)>,
+    under: Under,
+}
+
+impl Invariant<'_, '_> {
+    /// Whether an expression may and should be computed before the loop.
+    fn moves(&self, exp: &Exp) -> bool {
+        !matches!(exp, Exp::Var(_) | Exp::Lit(_) | Exp::Tuple(_))
+            && !self.varies(exp)
+            && !costs_nothing(self.cx.vars, exp)
+            && !super::simplify::arrays::has_singleton(exp)
+            && (!self.under.maybe || weight(self.cx, exp) >= CALL && !has_loop(exp))
+            && total(self.cx, exp)
+    }
+
+    fn varies(&self, exp: &Exp) -> bool {
+        exp.free_vars().iter().any(|v| self.bound.contains(v))
+    }
+
+    fn moved(&mut self, vars: Vec<Var>, value: Exp) {
+        let value = self.under.conditions.iter().rev().fold(value, |e, p| guard(p.clone(), e));
+        self.moved.push((vars, value));
+    }
+
+    /// Replaces maximal invariant subexpressions on the strict path by variables; a `let` moves as it is.
+    fn take(&mut self, exp: Exp) -> Exp {
+        if !matches!(exp, Exp::Let(..)) && self.moves(&exp) {
+            let ty = type_of_exp(self.cx.vars, &exp);
+            if !matches!(ty, Type::Tuple(_)) {
+                let v = self.cx.vars.fresh("t", ty);
+                self.moved(vec![v], exp);
+                return Exp::Var(v);
+            }
+        }
+        match exp {
+            Exp::Guard(p, e) => {
+                let p = self.take(*p);
+                let e = self.branch(&p, *e);
+                guard(p, e)
+            }
+            Exp::If(p, a, b) => {
+                let p = self.take(*p);
+                let (a, b) = (self.branch(&p, *a), self.branch(&op1(Op::Not, p.clone()), *b));
+                if_(p, a, b)
+            }
+            Exp::Let(vars, value, body) => {
+                if self.moves(&value) {
+                    self.moved(vars, *value);
+                    return self.take(*body);
+                }
+                let value = self.take(*value);
+                self.bound.extend(vars.iter().copied());
+                let body = self.take(*body);
+                let_(vars, value, body)
+            }
+            Exp::For(i, size, body) => {
+                self.bound.insert(i);
+                let body = self.take(*body);
+                for_(i, size, body)
+            }
+            Exp::Sum(range, body) => {
+                self.bound.insert(range.index);
+                let body = self.take(*body);
+                Exp::Sum(range, Box::new(body))
+            }
+            Exp::Reduce(kind, range, body, site) => {
+                self.bound.insert(range.index);
+                let body = self.take(*body);
+                Exp::Reduce(kind, range, Box::new(body), site)
+            }
+            Exp::History(mut h) => {
+                h.init = self.take(h.init);
+                self.bound.insert(h.index);
+                self.bound.extend(h.state.iter().copied());
+                h.body = self.take(h.body);
+                Exp::History(h)
+            }
+            Exp::Loop(mut l) => {
+                l.init = self.take(l.init);
+                if let Trip::For(range) = &l.trip {
+                    self.bound.insert(range.index);
+                }
+                self.bound.extend(l.state.iter().copied());
+                l.body = self.take(l.body);
+                Exp::Loop(l)
+            }
+            exp => exp.map_children(&mut |e| self.take(e)),
         }
     }
-    match exp {
-        Exp::Guard(p, e) => {
-            let p = take_invariant(cx, *p, bound, moved);
-            guard(p, *e)
+
+    /// What is evaluated where a condition holds.
+    fn branch(&mut self, p: &Exp, e: Exp) -> Exp {
+        let before = self.under.clone();
+        // A condition that costs something was given a name.
+        if matches!(p, Exp::Lit(_)) || self.varies(p) || !total(self.cx, p) {
+            self.under.maybe = true;
+        } else {
+            self.under.conditions.push(p.clone());
         }
-        Exp::If(p, a, b) => {
-            let p = take_invariant(cx, *p, bound, moved);
-            if_(p, *a, *b)
-        }
-        Exp::Let(vars, value, body) => {
-            if is_invariant(cx, &value, bound) {
-                moved.push((vars, *value));
-                return take_invariant(cx, *body, bound, moved);
-            }
-            let value = take_invariant(cx, *value, bound, moved);
-            bound.extend(vars.iter().copied());
-            let body = take_invariant(cx, *body, bound, moved);
-            let_(vars, value, body)
-        }
-        Exp::For(i, size, body) => {
-            bound.insert(i);
-            let body = take_invariant(cx, *body, bound, moved);
-            for_(i, size, body)
-        }
-        Exp::Sum(range, body) => {
-            bound.insert(range.index);
-            let body = take_invariant(cx, *body, bound, moved);
-            Exp::Sum(range, Box::new(body))
-        }
-        Exp::Reduce(kind, range, body, site) => {
-            bound.insert(range.index);
-            let body = take_invariant(cx, *body, bound, moved);
-            Exp::Reduce(kind, range, Box::new(body), site)
-        }
-        Exp::History(mut h) => {
-            h.init = take_invariant(cx, h.init, bound, moved);
-            bound.insert(h.index);
-            bound.extend(h.state.iter().copied());
-            h.body = take_invariant(cx, h.body, bound, moved);
-            Exp::History(h)
-        }
-        Exp::Loop(mut l) => {
-            l.init = take_invariant(cx, l.init, bound, moved);
-            if let Trip::For(range) = &l.trip {
-                bound.insert(range.index);
-            }
-            bound.extend(l.state.iter().copied());
-            l.body = take_invariant(cx, l.body, bound, moved);
-            Exp::Loop(l)
-        }
-        exp => exp.map_children(&mut |e| take_invariant(cx, e, bound, moved)),
+        let e = self.take(e);
+        self.under = before;
+        e
     }
 }

@@ -3,6 +3,7 @@
 pub mod add_to_states;
 pub mod count_bounded;
 pub mod dissolve_singletons;
+pub mod factor_out;
 pub mod forget_states;
 pub mod fuse;
 pub mod fuse_siblings;

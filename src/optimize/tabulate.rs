@@ -8,11 +8,14 @@
 //! let t = for r. sum k. b[r, k] * c[k]; for i. sum r. a[i, r] * t[r]
 //! ```
 //!
+//! and `for i, c. sum a. (b[c, a] + f(i, c, a))` is `let t = for c. sum a. b[c, a]; for i, c. t[c] + sum a. f(i, c, a)`.
+//!
 //! `hoist` moves what depends on nothing in the loop; here it depends on the loops inside, so that it is computed for all their
 //! indices. A table is made of what costs more than to store and read it, cannot fail, and takes no more memory than
 //! an array that it reads: no program begins to need the square of its memory.
 
 use super::simplify::arrays::{has_singleton, total};
+use super::simplify::lets::has_loop;
 use super::{Context, children};
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
@@ -23,7 +26,7 @@ use rustc_hash::FxHashSet;
 /// What costs so much is worth a table; an addition or a multiplication costs one.
 const WORTH: u64 = 8;
 /// What a call of a function or a division costs.
-const CALL: u64 = 8;
+pub const CALL: u64 = 8;
 /// How often a loop counts as running.
 const STEPS: u64 = 8;
 
@@ -51,10 +54,11 @@ fn of_loop(cx: &mut Context, exp: Exp) -> Exp {
         }
         _ => return exp,
     };
-    if !super::simplify::lets::has_loop(body) {
+    if !has_loop(body) {
         return exp;
     }
-    let mut tables = Tables { cx, varied: changing.into_iter().collect(), inner: vec![], scope: vec![], out: vec![] };
+    let mut tables =
+        Tables { cx, varied: changing.into_iter().collect(), inner: vec![], scope: vec![], conditions: vec![], maybe: false, out: vec![] };
     let exp = match exp {
         Exp::For(i, size, body) => for_(i, size, tables.take(*body)),
         Exp::Sum(range, body) => Exp::Sum(range, Box::new(tables.take(*body))),
@@ -82,6 +86,9 @@ struct Tables<'a, 'c> {
     inner: Vec<(Var, Size)>,
     /// What the loop does not change and is too cheap for a table; tables repeat it.
     scope: Vec<(Vec<Var>, Exp)>,
+    /// The conditions around that the loop does not change, and whether there are others.
+    conditions: Vec<Exp>,
+    maybe: bool,
     out: Vec<(Vec<Var>, Exp)>,
 }
 
@@ -114,22 +121,64 @@ impl Tables<'_, '_> {
                 for_(i, size, body)
             }
             Exp::Sum(range, body) => {
+                let (read, body) = self.parted(&range, *body);
                 let size = whole(&range);
-                let body = self.within(range.index, size.as_ref(), *body);
-                Exp::Sum(range, Box::new(body))
+                let body = self.within(range.index, size.as_ref(), body);
+                let sum = Exp::Sum(range, Box::new(body));
+                match read {
+                    Some(read) => add(read, sum),
+                    None => sum,
+                }
             }
             Exp::Reduce(kind, range, body, site) => {
                 let size = whole(&range);
                 let body = self.within(range.index, size.as_ref(), *body);
                 Exp::Reduce(kind, range, Box::new(body), site)
             }
-            // What runs in steps or by a condition has tables before it only of what decides it.
-            Exp::Guard(p, e) => guard(self.take(*p), *e),
-            Exp::If(p, a, b) => if_(self.take(*p), *a, *b),
+            Exp::Guard(p, e) => {
+                let e = self.branch(&p, *e);
+                guard(self.take(*p), e)
+            }
+            Exp::If(p, a, b) => {
+                let (a, b) = (self.branch(&p, *a), self.branch(&op1(Op::Not, (*p).clone()), *b));
+                if_(self.take(*p), a, b)
+            }
+            // What runs in steps has tables before it only of what it begins with.
             Exp::History(h) => Exp::History(h),
             Exp::Loop(l) => Exp::Loop(l),
             exp => exp.map_children(&mut |e| self.take(e)),
         }
+    }
+
+    /// What is evaluated where a condition holds. Tables are filled by a condition that the loop does not change; where it changes
+    /// it, tables of what has no loop are filled as if all of it were needed.
+    fn branch(&mut self, p: &Exp, e: Exp) -> Exp {
+        let (count, maybe) = (self.conditions.len(), self.maybe);
+        if self.varies(p) {
+            self.maybe = true;
+        } else {
+            self.conditions.push(p.clone());
+        }
+        let e = self.take(e);
+        self.conditions.truncate(count);
+        self.maybe = maybe;
+        e
+    }
+
+    /// The terms of a summand that the loop does not change, summed by a table, and the others.
+    fn parted(&mut self, range: &Range, body: Exp) -> (Option<Exp>, Exp) {
+        let mut terms = vec![];
+        if scalar_of(self.cx.vars, &body).is_some_and(Scalar::is_float) {
+            terms_of(&body, false, &mut terms);
+        }
+        let (varied, fixed): (Vec<_>, Vec<_>) = terms.into_iter().partition(|(_, term)| self.varies(term));
+        if varied.is_empty() || fixed.is_empty() {
+            return (None, body);
+        }
+        let sum = Exp::Sum(Box::new(range.clone()), Box::new(added(fixed)));
+        let read = if self.varies(&sum) { None } else { self.table(&sum) };
+        let body = if read.is_some() { added(varied) } else { body };
+        (read, body)
     }
 
     fn within(&mut self, index: Var, size: Option<&Size>, body: Exp) -> Exp {
@@ -159,6 +208,7 @@ impl Tables<'_, '_> {
     /// A read of a table of what the expression is for all loops inside that it depends on, if that is worth it.
     fn table(&mut self, exp: &Exp) -> Option<Exp> {
         let mut needed: FxHashSet<Var> = exp.free_vars().into_iter().collect();
+        needed.extend(self.conditions.iter().flat_map(|p| p.free_vars()));
         let mut slice = vec![];
         for (vars, value) in self.scope.iter().rev() {
             if vars.iter().any(|v| needed.contains(v)) {
@@ -167,6 +217,9 @@ impl Tables<'_, '_> {
             }
         }
         slice.reverse();
+        if self.maybe && slice.iter().map(|(_, e)| e).chain([exp]).any(has_loop) {
+            return None;
+        }
         let axes: Vec<(Var, Size)> = self.inner.iter().filter(|(i, _)| needed.contains(i)).cloned().collect();
         let worth = || {
             weight(self.cx, exp) >= WORTH || slice.iter().map(|(_, e)| weight(self.cx, e)).sum::<u64>() + weight(self.cx, exp) >= 2 * WORTH
@@ -183,7 +236,8 @@ impl Tables<'_, '_> {
         {
             return None;
         }
-        let value = lets(slice, exp.clone());
+        let value = self.conditions.iter().rev().fold(exp.clone(), |e, p| guard(p.clone(), e));
+        let value = lets(slice, value);
         let whole = axes.iter().rev().fold(value, |e, (i, size)| for_(*i, size.clone(), e));
         let whole = copy(self.cx.vars, &whole, &Substitution::default());
         if !total(self.cx, &whole) {
@@ -194,6 +248,24 @@ impl Tables<'_, '_> {
         self.out.push((vec![name], whole));
         Some(index(name, axes.into_iter().map(|(i, _)| Exp::Var(i)).collect(), Site::default()))
     }
+}
+
+/// The terms of a sum, and which of them are subtracted.
+fn terms_of(exp: &Exp, negative: bool, terms: &mut Vec<(bool, Exp)>) {
+    match exp {
+        Exp::Op(Op::Add, args, _) => args.iter().for_each(|a| terms_of(a, negative, terms)),
+        Exp::Op(Op::Sub, args, _) => {
+            terms_of(&args[0], negative, terms);
+            terms_of(&args[1], !negative, terms);
+        }
+        Exp::Op(Op::Neg, args, _) => terms_of(&args[0], !negative, terms),
+        term => terms.push((negative, term.clone())),
+    }
+}
+
+fn added(terms: Vec<(bool, Exp)>) -> Exp {
+    let signed = terms.into_iter().map(|(negative, term)| if negative { op1(Op::Neg, term) } else { term });
+    signed.reduce(add).expect("there is a term")
 }
 
 /// The size of an axis that has a place for each step.
@@ -236,13 +308,13 @@ pub fn weight(cx: &Context, exp: &Exp) -> u64 {
             }
         }
         Exp::Partial(..) | Exp::Call(..) => CALL,
+        // What is summed is added.
+        Exp::Sum(..) | Exp::Reduce(..) => 1,
         Exp::Var(_)
         | Exp::Lit(_)
         | Exp::Index(..)
         | Exp::Singleton(..)
         | Exp::For(..)
-        | Exp::Sum(..)
-        | Exp::Reduce(..)
         | Exp::History(_)
         | Exp::Loop(_)
         | Exp::Update(..)

@@ -272,7 +272,8 @@ impl<'a> Linear<'a> {
         if with.len() != keys.len() {
             return None;
         }
-        Some(found?.into_iter().map(|t| self.renamed(&t, &with)).collect())
+        // At places that are numbers most conditions on places are decided.
+        Some(found?.into_iter().map(|t| self.renamed(&t, &with)).filter_map(Term::decided).collect())
     }
 
     /// A copy of a term with variables replaced, and loops of its own.
@@ -415,6 +416,13 @@ impl Term {
         self.keys.iter().chain(&self.guards).any(|e| e.mentions(v)) || self.loops.iter().any(|r| r.lo.mentions(v) || r.hi.mentions(v))
     }
 
+    /// A term without conditions that hold in any case; `None` if one never does.
+    fn decided(mut self) -> Option<Term> {
+        let never = self.guards.iter().any(|g| truth(g) == Some(false));
+        self.guards.retain(|g| truth(g).is_none());
+        (!never).then_some(self)
+    }
+
     /// How often its loops run, if that is a constant.
     fn count(&self) -> Option<i64> {
         self.loops.iter().try_fold(1i64, |n, r| Some(n * exp_size(&r.hi)?.sub(&exp_size(&r.lo)?).as_constant()?.max(0)))
@@ -457,6 +465,22 @@ impl Term {
             out.push(solved);
         }
         Some(out)
+    }
+}
+
+/// Whether a condition holds, where the difference of what it compares is a number.
+fn truth(p: &Exp) -> Option<bool> {
+    let Exp::Op(op, args, _) = p else { return None };
+    let difference = || exp_size(&args[0])?.sub(&exp_size(&args[1])?).as_constant();
+    match op {
+        Op::Eq => difference().map(|d| d == 0),
+        Op::Ne => difference().map(|d| d != 0),
+        Op::Lt => difference().map(|d| d < 0),
+        Op::Le => difference().map(|d| d <= 0),
+        Op::Gt => difference().map(|d| d > 0),
+        Op::Ge => difference().map(|d| d >= 0),
+        Op::Not => truth(&args[0]).map(|p| !p),
+        _ => None,
     }
 }
 

@@ -376,6 +376,10 @@ fn arrays_added(cx: &mut Context, exp: Exp) -> Rewrite {
     if !(plain(a) && plain(b)) || !(matches!(a, Exp::For(..)) || matches!(b, Exp::For(..))) {
         return Err(exp);
     }
+    // What is added at a few places of every row stays by itself: the rest of the array is not for it to go through.
+    if scatters(a) || scatters(b) {
+        return Err(exp);
+    }
     let Type::Array(shape, _) = type_of_exp(cx.vars, a) else { return Err(exp) };
     let name = match (a, b) {
         (Exp::For(i, ..), _) | (_, Exp::For(i, ..)) => cx.vars.name(*i).to_string(),
