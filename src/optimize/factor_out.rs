@@ -12,6 +12,7 @@
 //! that needs fewer indices than the element has is a sum of its own, of fewer axes, for all elements that have it. Adjoints of
 //! parameters that stand in every summand (scales, exponents of scales, offsets) are such sums.
 
+use super::interchange::part_types;
 use super::simplify::arrays::total;
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::{lets as with_lets, *};
@@ -31,7 +32,7 @@ pub fn factor_out(cx: &mut Context, exp: Exp) -> Exp {
 
 fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
     let Exp::Sum(range, body) = &exp else { return Err(exp) };
-    let types = part_types(&type_of_exp(cx.vars, body)).to_vec();
+    let types = part_types(&type_of_exp(cx.vars, body));
     let is_sum = |ty: &Type| matches!(ty, Type::Array(_, s) if s.is_float());
     if types.iter().any(|ty| matches!(ty, Type::Tuple(_))) || !types.iter().any(is_sum) || !is_long(cx, range) {
         return Err(exp);
@@ -52,7 +53,7 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
         return Err(exp);
     }
     let (body, order) = elements.written(cx, block, None);
-    let names: Vec<Var> = part_types(&type_of_exp(cx.vars, &body)).iter().map(|ty| cx.vars.fresh("t", ty.clone())).collect();
+    let names: Vec<Var> = part_types(&type_of_exp(cx.vars, &body)).into_iter().map(|ty| cx.vars.fresh("t", ty)).collect();
     let sums: FxHashMap<usize, Var> = order.into_iter().zip(names.iter().copied()).collect();
     let results = tuple(results.into_iter().map(|number| elements.result(number, &sums)).collect());
     let results = copy(cx.vars, &results, &Substitution::default());
@@ -75,13 +76,6 @@ fn where_summed(some: &Exp, result: Exp) -> Exp {
 fn is_long(cx: &Context, range: &Range) -> bool {
     let steps = exp_size(&range.lo).zip(exp_size(&range.hi)).map(|(lo, hi)| hi.sub(&lo));
     steps.is_none_or(|n| cx.vars.likely(&n).or(n.as_constant()).is_none_or(|n| n >= LEAST))
-}
-
-fn part_types(ty: &Type) -> &[Type] {
-    match ty {
-        Type::Tuple(parts) => parts,
-        one => std::slice::from_ref(one),
-    }
 }
 
 /// What the body of a sum, or of a loop in it, computes: elements of its own and those of loops, each with a number, and the
@@ -388,12 +382,12 @@ impl Elements {
             if alone && order == inside {
                 return (with_lets(lets, nest), inside);
             }
-            let names: Vec<Var> = part_types(&type_of_exp(cx.vars, &nest)).iter().map(|ty| cx.vars.fresh("row", ty.clone())).collect();
+            let names: Vec<Var> = part_types(&type_of_exp(cx.vars, &nest)).into_iter().map(|ty| cx.vars.fresh("row", ty)).collect();
             results.extend(inside.into_iter().zip(names.iter().map(|v| Exp::Var(*v))));
             lets.push((names, nest));
         }
         for (number, element) in elements {
-            let types = part_types(&type_of_exp(cx.vars, &element)).to_vec();
+            let types = part_types(&type_of_exp(cx.vars, &element));
             if types.len() == 1 {
                 results.insert(number, element);
                 continue;

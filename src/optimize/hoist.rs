@@ -2,7 +2,8 @@
 //!
 //! Only what costs operations moves, and only what cannot fail: a loop that never runs must not gain an error.
 //! Under a guard or in a branch that the loop does not decide, values move with the condition, `[p] * e`; where the loop decides,
-//! what costs a call or more and has no loop in it moves as if it were needed: it is computed once.
+//! what costs a call or more and has no loop in it moves as if it were needed: it is computed once. Not so where the condition
+//! holds for one index: that is once as well.
 
 use super::Context;
 use super::simplify::arrays::total;
@@ -162,8 +163,22 @@ impl Invariant<'_, '_> {
         }
     }
 
+    /// Whether a condition holds for one index, or as good as one.
+    fn holds_once(&self, p: &Exp) -> bool {
+        match p {
+            Exp::Op(Op::And, args, _) => args.iter().any(|a| self.holds_once(a)),
+            Exp::Op(Op::Eq, args, _) => {
+                self.varies(p) && args.iter().all(|a| scalar_of(self.cx.vars, a) == Some(Scalar::I64) && exp_size(a).is_some())
+            }
+            _ => false,
+        }
+    }
+
     /// What is evaluated where a condition holds.
     fn branch(&mut self, p: &Exp, e: Exp) -> Exp {
+        if self.holds_once(p) {
+            return e;
+        }
         let before = self.under.clone();
         // A condition that costs something was given a name.
         if matches!(p, Exp::Lit(_)) || self.varies(p) || !total(self.cx, p) {

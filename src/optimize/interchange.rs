@@ -295,7 +295,8 @@ fn is_unfit(vars: &Vars, exp: &Exp, varied: &FxHashSet<Var>, in_loop: bool) -> b
     found
 }
 
-fn part_types(ty: &Type) -> Vec<Type> {
+/// The types of the parts of a tuple, or the one type.
+pub fn part_types(ty: &Type) -> Vec<Type> {
     match ty {
         Type::Tuple(parts) => parts.iter().cloned().collect(),
         ty => vec![ty.clone()],

@@ -14,6 +14,7 @@
 //! indices. A table is made of what costs more than to store and read it, cannot fail, and takes no more memory than
 //! an array that it reads: no program begins to need the square of its memory.
 
+use super::interchange::part_types;
 use super::simplify::arrays::{has_singleton, total};
 use super::simplify::lets::has_loop;
 use super::{Context, children};
@@ -224,14 +225,16 @@ impl Tables<'_, '_> {
         let worth = || {
             weight(self.cx, exp) >= WORTH || slice.iter().map(|(_, e)| weight(self.cx, e)).sum::<u64>() + weight(self.cx, exp) >= 2 * WORTH
         };
-        let ty = type_of_exp(self.cx.vars, exp);
+        let types = part_types(&type_of_exp(self.cx.vars, exp));
         // Rows of different lengths are no array.
-        let ragged = ty.shape().iter().any(|s| self.is_local(s) || self.inner.iter().any(|(i, _)| s.mentions(*i)));
+        let bad = |ty: &Type| match ty {
+            Type::Tuple(_) => true,
+            ty => ty.shape().iter().any(|s| self.is_local(s) || self.inner.iter().any(|(i, _)| s.mentions(*i))),
+        };
         if axes.is_empty()
-            || ragged
-            || matches!(ty, Type::Tuple(_))
+            || types.iter().any(bad)
             || !worth()
-            || !is_small(self.cx, &axes, &ty, exp, &slice)
+            || !types.iter().all(|ty| is_small(self.cx, &axes, ty, exp, &slice))
             || has_singleton(exp)
         {
             return None;
@@ -243,10 +246,15 @@ impl Tables<'_, '_> {
         if !total(self.cx, &whole) {
             return None;
         }
-        let ty = axes.iter().rev().fold(ty, |ty, (_, size)| ty.with_axis(size));
-        let name = self.cx.vars.fresh("t", ty);
-        self.out.push((vec![name], whole));
-        Some(index(name, axes.into_iter().map(|(i, _)| Exp::Var(i)).collect(), Site::default()))
+        let named = |cx: &mut Context, ty: Type| {
+            let ty = axes.iter().rev().fold(ty, |ty, (_, size)| ty.with_axis(size));
+            cx.vars.fresh("t", ty)
+        };
+        let names: Vec<Var> = types.into_iter().map(|ty| named(self.cx, ty)).collect();
+        let keys: Vec<Exp> = axes.iter().map(|(i, _)| Exp::Var(*i)).collect();
+        let reads = names.iter().map(|name| index(*name, keys.clone(), Site::default())).collect();
+        self.out.push((names, whole));
+        Some(tuple(reads))
     }
 }
 

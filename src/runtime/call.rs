@@ -5,6 +5,7 @@
 //! the sizes: arguments of the same shapes have the same.
 
 use super::cache::{self, Loaded};
+use super::pace::Pace;
 use super::profile::{Sampler, Start, Stop};
 use super::steps::{Fitted, Steps};
 use super::{Effort, Error, InLanes, Options};
@@ -70,6 +71,8 @@ enum Code {
     Native {
         entry: Entry,
         work: Work,
+        /// Whether it has loops that run on several.
+        threads: bool,
         /// Code that uses threads stays loaded: OpenMP's threads wait in a library that would go with it.
         _library: Option<libloading::Library>,
     },
@@ -130,7 +133,7 @@ impl Compiled {
         let spare = self.spare.lock().unwrap_or_else(|e| e.into_inner()).take();
         let (known, kept, leaves) = spare.map_or((None, None, None), |s| (Some(s.sizes), Some(s.workspace), Some(s.leaves)));
         let Leaves { mut inputs, mut outputs } = leaves.unwrap_or_default();
-        let known = match known.filter(|known| known.are_of(args)) {
+        let mut known = match known.filter(|known| known.are_of(args)) {
             Some(known) => known,
             None => {
                 let sizes = bind::sizes(&self.program, self.id, args).map_err(|e| failed(e.message, &e.notes.join("\n")))?;
@@ -149,8 +152,10 @@ impl Compiled {
         }
         output_leaves(result.as_mut().expect("made above"), &mut outputs);
 
+        let asked = threads.min(i32::MAX as usize) as i32;
+        let paced = matches!(self.code, Code::Native { threads: true, .. });
         let mut context = Context {
-            threads: threads.min(i32::MAX as usize) as i32,
+            threads: if paced { known.pace.threads(asked) } else { asked },
             code: 0,
             site: -1,
             a: 0,
@@ -177,6 +182,7 @@ impl Compiled {
                     failed(format!("the call needs a workspace of {bytes} bytes, which is not to be had"), "take smaller inputs")
                 })?,
             };
+            let start = paced.then(Instant::now);
             let status = match (&self.code, &known.steps) {
                 (Code::Native { entry, .. }, _) => {
                     entry(given.as_ptr(), inputs.as_ptr(), outputs.as_ptr(), workspace.start.cast(), &mut context)
@@ -190,6 +196,9 @@ impl Compiled {
                     OTHER_SIZES
                 }
             };
+            if let Some(start) = start.filter(|_| status == 0) {
+                known.pace.took(context.threads, asked, start.elapsed());
+            }
             inputs.clear();
             outputs.clear();
             let leaves = Leaves { inputs, outputs };
@@ -248,7 +257,7 @@ fn native(kernel: &Kernel, options: Options, text: &str) -> Result<(Code, Option
         let sampler = clock.map(|(start, stop)| Sampler { start: *start, stop: *stop, origins: kernel.origins.clone() });
         (*entry, *work, sampler)
     };
-    Ok((Code::Native { entry, work, _library: keep(library, threads) }, sampler, from_cache))
+    Ok((Code::Native { entry, work, threads, _library: keep(library, threads) }, sampler, from_cache))
 }
 
 fn keep(library: libloading::Library, threads: bool) -> Option<libloading::Library> {
@@ -283,13 +292,14 @@ struct KnownSizes {
     sizes: bind::Sizes,
     /// Of code that is no more than steps, if it is for such sizes.
     steps: Option<Fitted>,
+    pace: Pace,
 }
 
 impl KnownSizes {
     fn new(args: &[Value], given: Vec<i64>, sizes: bind::Sizes, steps: Option<Fitted>) -> KnownSizes {
         let mut shapes = vec![];
         args.iter().for_each(|a| shape_words(a, &mut |word| shapes.push(word)));
-        KnownSizes { shapes, given, sizes, steps }
+        KnownSizes { shapes, given, sizes, steps, pace: Pace::default() }
     }
     fn are_of(&self, args: &[Value]) -> bool {
         let mut known = self.shapes.iter();

@@ -7,6 +7,7 @@ mod cache;
 mod call;
 mod compile;
 pub mod library;
+mod pace;
 mod profile;
 mod steps;
 mod team;

@@ -314,6 +314,7 @@ pub fn has_singleton(exp: &Exp) -> bool {
         Exp::Op(_, args, _) => args.iter().any(has_singleton),
         Exp::Sum(_, e) | Exp::Guard(_, e) | Exp::For(_, _, e) | Exp::Let(_, _, e) => has_singleton(e),
         Exp::If(_, a, b) => has_singleton(a) || has_singleton(b),
+        Exp::Tuple(parts) => parts.iter().any(has_singleton),
         _ => false,
     }
 }
@@ -377,7 +378,7 @@ fn arrays_added(cx: &mut Context, exp: Exp) -> Rewrite {
         return Err(exp);
     }
     // What is added at a few places of every row stays by itself: the rest of the array is not for it to go through.
-    if scatters(a) || scatters(b) {
+    if scatters(a) != scatters(b) {
         return Err(exp);
     }
     let Type::Array(shape, _) = type_of_exp(cx.vars, a) else { return Err(exp) };
