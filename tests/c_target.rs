@@ -220,6 +220,23 @@ fn rows_that_share_a_vector() {
     }
 }
 
+/// What is the same for all summands is multiplied behind the sum; nothing where nothing is summed.
+#[test]
+fn factors_come_out_of_sums() {
+    for text in [
+        "def f(x: [n]f64, u: [m]f64) -> [m]f64 = sum i. for a. sin(x[i] * u[a]) / u[a] - x[i] * u[a] + x[i]",
+        "def f(x: [n]f64, u: [m]f64, v: [m]f64) -> ([m]f64, [m]f64, [m]f64) =
+           sum i. (for a. exp(x[i] - u[a]) * v[a], for a. x[i] * v[a], for a. -(x[i] + cos(x[i] * u[a])) / v[a] / v[a])",
+        "def f(x: [n]f32, u: [m]f32) -> ([m, m]f32, [m]f32) =
+           sum i. let r = for a, b. let q = x[i] * cos(x[i] * u[a]) / u[b]; q * u[a] - x[i] * u[b]; (r, for a. x[i] + u[a] * sin(x[i] * u[a]))",
+        // rows of different lengths, and what asks
+        "def f(x: [n]f64, u: [m]f64) -> [m]f64 = sum i. for a. (sum b in 0..a. u[b] * x[i]) * u[a] + [x[i] > 0.0] * u[a]",
+        "def f(x: [n]f64, u: [m]f64) -> [m]f64 = sum i in 0..n. for a. if x[i] > u[a] then u[a] * x[i] else u[a] * sin(x[i] * u[a]) - x[i]",
+    ] {
+        check_text(text, &[(0, 3), (1, 1), (9, 0), (9, 4), (40, 7)]);
+    }
+}
+
 /// Places modulo a size are taken stretch by stretch, whatever wraps around where, how often and in which direction.
 #[test]
 fn places_that_wrap_around() {

@@ -9,6 +9,7 @@ use iverson::interpret::call_measured;
 use iverson::pipeline::prepare;
 
 const PROGRAMS: &[(&str, &str)] = &[
+    ("columns of an array", "def f(A: [3, n]f64) -> f64 = sum j. sqrt(variance(A[:, j]) + 0.1)"),
     // operators on numbers, on tuples, on records and on arrays
     ("reduce", "def f(x: [n]f64) -> f64 = reduce(|a, b| a + b + a * b, 0, map(|v| 0.001 * v, x))"),
     ("scan", "def f(x: [n]f64) -> [n]f64 = scan(|a, b| a + b + a * b, 0, map(|v| 0.001 * v, x))"),
