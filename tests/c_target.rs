@@ -243,6 +243,44 @@ fn places_that_wrap_around() {
     }
 }
 
+/// The rim is done apart, however wide it is, on which sides, and how short the rows are.
+#[test]
+fn rims_of_loops() {
+    let sizes = [(0, 0), (1, 1), (2, 3), (3, 2), (4, 17), (5, 40), (40, 5), (67, 33)];
+    for text in [
+        "def f(u: [n, m]f64) -> [n, m]f64 = for i, j. if i == 0 or j == 0 or i == n - 1 or j == m - 1 then u[i, j] * 2
+           else u[i - 1, j] + u[i + 1, j] * u[i, j - 1] + u[i, j + 1]",
+        // and around each place on the way back, step after step
+        "def f(u: [n, m]f64, rate: f64, k: i64) -> f64 =
+           let v = loop u = u for t in 0..max(0, min(3, k)) do for i, j.
+             if i > 0 and i < n - 1 and j > 0 and j < m - 1 then u[i, j] + rate * (u[i - 1, j] + u[i + 1, j] * u[i, j - 1] - u[i, j + 1])
+             else u[i, j];
+           sum i, j. v[i, j]^2",
+        // wider on one side than on the other, conditions in conditions, and falling differences
+        "def f(x: [n]f64) -> [n]f64 = for i. if i < 2 then x[i] else if n - i <= 3 then 3 * x[i] else x[i - 2] * x[i + 3] + x[i + 1]",
+        "def f(x: [n]f64, y: [m]f64) -> [n]f64 = for i. if 1 - i >= 0 then sin(x[i]) else if i == 5 then x[i - 5] else if i <= 7 then x[i - 1] else x[i - 2]",
+        "def f(x: [n]f64) -> f64 = sum i. [i > 0] * [n - 1 > i] * (x[i + 1] - 2 * x[i] + x[i - 1])^2",
+        "def f(x: [n]f64) -> f64 = sum i in 1..n. (if i == 1 then x[0] * x[1] else if i != n - 1 then x[i - 2] * x[i + 1] else 7 * x[i])",
+        // on one side of one axis, and of an outer one alone
+        "def f(u: [n, m]f64) -> [n, m]f64 = for i, j. u[i, j] - (if j > 0 then u[i, j - 1] else if i > 0 then u[i - 1, m - 1] else 0)",
+        "def f(u: [n, m]f64) -> [n, m]f64 = for i, j. if i == n - 1 then u[i, j] * u[0, j] else u[i, j] - u[i + 1, j]",
+        "def f(u: [n, m, n]f64) -> f64 = sum i, j, k.
+           [i > 0 and j > 0 and k > 0 and k < n - 2] * (u[i - 1, j, k] + u[i, j - 1, k] * u[i, j, k - 1] - u[i, j, k + 2])^2",
+        // beyond the ends, and far from them
+        "def f(x: [n]f64, k: i64) -> [n]f64 = for i. if i >= n or i < 0 then 1 else if i == k or i == n - 20 or i < 12 then x[i] else -x[i]",
+        // conditions that have names, integers, the largest
+        "def f(x: [n]i64, y: [n]f64) -> (i64, f64, [n]f64) =
+           (sum i. (if i == 0 or i == n - 1 then x[i] else x[i] * x[i - 1]),
+            max i in 0..n + 1. if i == n then 0.5 else y[i],
+            for i in 0..n. let rim = i < 1 or i > n - 3; let t = if rim then 1.5 else y[i + 1]; if rim then t else t * y[i - 1])",
+        // zeros around a picture
+        "def f(x: [n, m]f64, w: [3]f64) -> [n, m]f64 =
+           for i in 0..n, j in 0..m. sum p in 0..3. w[p] * (if i + p > 0 and i + p < n + 1 and j > 1 then x[i + p - 1, j - 2] else 0)",
+    ] {
+        check_text(text, &sizes);
+    }
+}
+
 /// Blocks of lanes and what is left over, of numbers of every width beside each other.
 #[test]
 fn numbers_of_all_kinds_in_lanes() {

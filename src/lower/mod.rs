@@ -37,6 +37,7 @@ mod inward;
 mod iterate;
 mod jam;
 mod lanes;
+mod linear;
 mod marks;
 mod outward;
 mod own_rows;
@@ -46,6 +47,7 @@ mod pieces;
 mod places;
 mod reduce;
 mod repeated;
+mod rims;
 mod rows;
 mod scalar;
 mod schedule;
@@ -143,6 +145,9 @@ pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -
     if !options.count && !options.strict {
         places::places(&mut kernel, &mut bounds);
         jam::jam(&mut kernel);
+    }
+    if !options.count {
+        rims::rims(&mut kernel, options);
     }
     if options.count {
         count::count(&mut kernel);
