@@ -281,6 +281,33 @@ fn rims_of_loops() {
     }
 }
 
+/// What steps add through windows is added along the steps: in one direction or two, with conditions and without.
+#[test]
+fn windows_that_steps_add_through() {
+    let sizes = [(0, 0), (1, 1), (2, 3), (3, 2), (5, 40), (40, 5), (17, 33), (67, 26)];
+    for text in [
+        "def f(x: [n, m]f64, w: [3, 2]f64) -> f64 = sum i in 0..n - 2, j in 0..m - 1. max(0, (sum p, q. w[p, q] * x[i + p, j + q]) - 0.3)^2",
+        "def f(x: [n]f64, w: [5]f64) -> f64 = sum i in 0..n - 4. sin(sum q. w[q] * x[i + q])",
+        "def f(x: [n]f64, w: [4]f64) -> f64 = sum i in 0..n - 3. sin(sum q. w[q] * x[i + 3 - q]) * x[i]",
+        "def f(x: [n]f32, w: [3]f32) -> f32 = sum i in 0..n - 2. max(0.25, sum q. w[q] * x[i + q])",
+        // channels, and a window with three sides
+        "def f(x: [n, m]f64, w: [n, n, 3]f64) -> f64 = sum o, j in 0..m - 2. max(0.1, sum a, q. w[o, a, q] * x[a, j + q])^2",
+        "def f(x: [3, n, m]f64, w: [2, 2, 3]f64) -> f64 = sum i in 0..n - 1, j in 0..m - 2. exp(sum a in 0..2, p, q. w[a, p, q] * x[a + 1, i + p, j + q])",
+        // not from the first to the last, two steps at once, and not along a row
+        "def f(x: [n, m]f64, w: [3]f64, k: i64) -> f64 = sum i, j in 1..m - 3. max(x[i, j], sum q. w[q] * x[i, j + q])^2",
+        "def f(x: [n]f64, w: [3]f64) -> f64 = sum i in 0..n div 2 - 1. max(0.2, sum q. w[q] * x[2 * i + q])^3",
+        "def f(x: [n, m]f64, w: [3]f64) -> f64 = sum j, i in 0..n - 2. max(0.2, sum q. w[q] * x[i + q, j])^3",
+        // sums of singletons: what is infinite stays where it is, and what is read of the steps has no margins
+        "def f(x: [n]f64, w: [3]f64) -> [n]f64 =
+           sum i in 0..n - 2. [x[i] > 0.3] * (let e = sin(x[i]); sum q. {i + q -> (if q == 1 then w[q] / 0 else w[q]) * e})",
+        "def f(x: [n]f64, w: [3]f64) -> ([n]f64, [3]f64) =
+           sum i in 0..n - 2. [x[i] > 0.3] * (sum q. {i + q -> w[q] * x[i]}, sum q in 0..3. {q -> x[i + q] / (x[i] - 0.3)})",
+        "def f(x: [n]f64, w: [3]f64, k: [n]i64) -> [n]f64 = sum i in 0..n - 2. [k[i] > 0] * (sum q. {i + q -> w[q] * x[k[i]]})",
+    ] {
+        check_text(text, &sizes);
+    }
+}
+
 /// Blocks of lanes and what is left over, of numbers of every width beside each other.
 #[test]
 fn numbers_of_all_kinds_in_lanes() {

@@ -57,6 +57,7 @@ mod tiles;
 mod turn;
 mod update;
 mod views;
+mod windows;
 mod work;
 mod wraps;
 
@@ -140,6 +141,9 @@ pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -
     }
     if !options.count {
         turn::turn(&mut kernel, options);
+        if !options.strict {
+            windows::windows(&mut kernel, &mut bounds, options);
+        }
         invariant::invariant(&mut kernel);
     }
     if !options.count && !options.strict {

@@ -124,7 +124,9 @@ fn in_stretches(kernel: &mut Kernel, mut l: Loop, found: Vec<Remainder>) -> Vec<
         stretch.push(Stmt::Let(first, remainder.value(dividend)));
         let first = Expr::Local(first);
         let (left, shift, value) = match remainder.slope > 0 {
-            true => (remainder.divisor.clone().minus(first.clone()), first.minus(here.clone()), Expr::Local(l.index).plus(Expr::Local(offset))),
+            true => {
+                (remainder.divisor.clone().minus(first.clone()), first.minus(here.clone()), Expr::Local(l.index).plus(Expr::Local(offset)))
+            }
             false => (first.clone().plus(Expr::int(1)), first.plus(here.clone()), Expr::Local(offset).minus(Expr::Local(l.index))),
         };
         stretch.push(Stmt::Let(offset, shift));
