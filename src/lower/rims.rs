@@ -26,28 +26,63 @@ const MOST_STATEMENTS: usize = 32;
 pub(super) fn rims(kernel: &mut Kernel, options: Options) {
     let entry = Entry::new(kernel, &kernel.call);
     let body = std::mem::take(&mut kernel.body);
-    kernel.body = block(kernel, &entry, body, &mut vec![], options);
+    let mut found = Finder { entry, changing: FxHashSet::default(), options };
+    changing(&body, &mut found.changing);
+    kernel.body = block(kernel, &found, body, &mut vec![]);
 }
 
-fn block(kernel: &mut Kernel, entry: &Entry, stmts: Vec<Stmt>, around: &mut Vec<Range>, options: Options) -> Vec<Stmt> {
+struct Finder {
+    entry: Entry,
+    /// Locals that are assigned again.
+    changing: FxHashSet<Local>,
+    options: Options,
+}
+
+impl Finder {
+    /// Whether a number is the same wherever it is computed again.
+    fn is_fixed(&self, e: &Expr) -> bool {
+        !e.any(&mut |e| match e {
+            Expr::Local(local) => self.changing.contains(local),
+            Expr::Load(..) | Expr::Partial(..) | Expr::Select(..) => true,
+            Expr::Lit(_) | Expr::Op(..) => false,
+        })
+    }
+    /// The steps of a loop, of which nothing is known if its ends may change.
+    fn range(&self, l: &Loop) -> Option<Range> {
+        let (lo, hi) = (l.lo.clone(), l.hi.clone());
+        (self.is_fixed(&lo) && self.is_fixed(&hi)).then_some(Range { index: l.index, lo, hi, first: 0, last: 0 })
+    }
+}
+
+fn changing(block: &[Stmt], found: &mut FxHashSet<Local>) {
+    for s in block {
+        if let Stmt::Set(Target::Local(local), _) | Stmt::Add(Target::Local(local), _) = s {
+            found.insert(*local);
+        }
+        s.blocks().into_iter().for_each(|b| changing(b, found));
+    }
+}
+
+fn block(kernel: &mut Kernel, found: &Finder, stmts: Vec<Stmt>, around: &mut Vec<Range>) -> Vec<Stmt> {
     let mut out = vec![];
     for mut s in stmts {
         match s {
             // What stands in lanes is told apart there, by name.
             Stmt::Loop(l) if matches!(l.schedule, Schedule::Lanes(_)) => out.push(Stmt::Loop(l)),
-            Stmt::Loop(l) if l.body.iter().all(schedule::is_straight) => match split(kernel, entry, &l, around, options) {
+            Stmt::Loop(l) if l.body.iter().all(schedule::is_straight) => match split(kernel, found, &l, around) {
                 Some(pieces) => out.extend(pieces),
                 None => out.push(Stmt::Loop(l)),
             },
             Stmt::Loop(mut l) => {
-                around.push(Range::of(&l));
-                l.body = block(kernel, entry, l.body, around, options);
-                around.pop();
+                let outside = around.len();
+                around.extend(found.range(&l));
+                l.body = block(kernel, found, l.body, around);
+                around.truncate(outside);
                 out.push(Stmt::Loop(l));
             }
             _ => {
                 for inner in s.blocks_mut() {
-                    *inner = block(kernel, entry, std::mem::take(inner), around, options);
+                    *inner = block(kernel, found, std::mem::take(inner), around);
                 }
                 out.push(s);
             }
@@ -67,9 +102,6 @@ struct Range {
 }
 
 impl Range {
-    fn of(l: &Loop) -> Range {
-        Range { index: l.index, lo: l.lo.clone(), hi: l.hi.clone(), first: 0, last: 0 }
-    }
     /// Where what is inside begins, and where it ends.
     fn begin(&self) -> Expr {
         self.lo.clone().plus(Expr::int(self.first))
@@ -116,14 +148,14 @@ impl Range {
     }
 }
 
-fn split(kernel: &mut Kernel, entry: &Entry, l: &Loop, around: &[Range], options: Options) -> Option<Vec<Stmt>> {
-    if entry.trip(l).is_some_and(|trip| trip < LEAST) || statements(&l.body) > MOST_STATEMENTS {
+fn split(kernel: &mut Kernel, found: &Finder, l: &Loop, around: &[Range]) -> Option<Vec<Stmt>> {
+    if found.entry.trip(l).is_some_and(|trip| trip < LEAST) || statements(&l.body) > MOST_STATEMENTS {
         return None;
     }
     let mut body = l.body.clone();
     body.iter_mut().for_each(join_choices);
     let mut ranges: Vec<Range> = around.to_vec();
-    ranges.push(Range::of(l));
+    ranges.push(found.range(l)?);
     for test in comparisons(kernel, &body) {
         // That of the innermost loop which decides.
         ranges.iter_mut().rev().any(|range| range.widen(&test));
@@ -137,7 +169,7 @@ fn split(kernel: &mut Kernel, entry: &Entry, l: &Loop, around: &[Range], options
     let with = |more: &[Within]| base.iter().chain(more).cloned().collect::<Vec<Within>>();
     let rows_inside: Vec<Within> = ranges.iter().map(Range::inside).collect();
     let inside = Settle::new(kernel, vec![with(&[rows_inside.clone(), vec![own.inside()]].concat())]).block(&body);
-    if !is_light(kernel, l, &inside, options) || count_choices(&inside) >= count_choices(&body) {
+    if !is_light(kernel, l, &inside, found.options) || count_choices(&inside) >= count_choices(&body) {
         return None;
     }
     let at_each = |places: Vec<Within>, rows: &[Within]| -> Vec<Vec<Within>> {
@@ -216,11 +248,21 @@ fn joined(e: Expr) -> Expr {
         Expr::Op(op, args) => Expr::Op(op, args.into_iter().map(joined).collect()),
         Expr::Partial(op, k, args) => Expr::Partial(op, k, args.into_iter().map(joined).collect()),
         Expr::Select(p, a, b) => match (joined(*p), joined(*a), joined(*b)) {
-            (p, Expr::Select(q, a, c), b @ Expr::Lit(_)) if *c == b => {
+            (p, Expr::Select(q, a, c), b) if is_same_number(&c, &b) => {
                 Expr::Select(Box::new(Expr::Op(Op::And, vec![p, *q])), a, Box::new(b))
             }
             (p, a, b) => Expr::Select(Box::new(p), Box::new(a), Box::new(b)),
         },
+    }
+}
+
+fn is_same_number(a: &Expr, b: &Expr) -> bool {
+    match (a, b) {
+        // Zeros with signs are equal, and not the same.
+        (Expr::Lit(Lit::F64(a)), Expr::Lit(Lit::F64(b))) => a.to_bits() == b.to_bits(),
+        (Expr::Lit(Lit::F32(a)), Expr::Lit(Lit::F32(b))) => a.to_bits() == b.to_bits(),
+        (Expr::Lit(a), Expr::Lit(b)) => a == b,
+        _ => false,
     }
 }
 

@@ -304,7 +304,7 @@ impl Along<'_, '_> {
             (Some(Stmt::Loop(inner)), None) if inner.order != Order::Sequential => {
                 let lo = named(&inner.lo, names);
                 let mut all = vec![];
-                for k in 0..length(inner).filter(|length| *length <= WIDEST)? {
+                for k in 0..length(inner).filter(|length| (1..=WIDEST).contains(length))? {
                     let mut names = names.clone();
                     names.insert(inner.index, lo.clone().plus(Expr::int(k)));
                     all.extend(self.places(&inner.body, &names)?);
