@@ -260,6 +260,71 @@ fn places_that_wrap_around() {
     }
 }
 
+/// The rim is done apart, however wide it is, on which sides, and how short the rows are.
+#[test]
+fn rims_of_loops() {
+    let sizes = [(0, 0), (1, 1), (2, 3), (3, 2), (4, 17), (5, 40), (40, 5), (67, 33)];
+    for text in [
+        "def f(u: [n, m]f64) -> [n, m]f64 = for i, j. if i == 0 or j == 0 or i == n - 1 or j == m - 1 then u[i, j] * 2
+           else u[i - 1, j] + u[i + 1, j] * u[i, j - 1] + u[i, j + 1]",
+        // and around each place on the way back, step after step
+        "def f(u: [n, m]f64, rate: f64, k: i64) -> f64 =
+           let v = loop u = u for t in 0..max(0, min(3, k)) do for i, j.
+             if i > 0 and i < n - 1 and j > 0 and j < m - 1 then u[i, j] + rate * (u[i - 1, j] + u[i + 1, j] * u[i, j - 1] - u[i, j + 1])
+             else u[i, j];
+           sum i, j. v[i, j]^2",
+        // wider on one side than on the other, conditions in conditions, and falling differences
+        "def f(x: [n]f64) -> [n]f64 = for i. if i < 2 then x[i] else if n - i <= 3 then 3 * x[i] else x[i - 2] * x[i + 3] + x[i + 1]",
+        "def f(x: [n]f64, y: [m]f64) -> [n]f64 = for i. if 1 - i >= 0 then sin(x[i]) else if i == 5 then x[i - 5] else if i <= 7 then x[i - 1] else x[i - 2]",
+        "def f(x: [n]f64) -> f64 = sum i. [i > 0] * [n - 1 > i] * (x[i + 1] - 2 * x[i] + x[i - 1])^2",
+        "def f(x: [n]f64) -> f64 = sum i in 1..n. (if i == 1 then x[0] * x[1] else if i != n - 1 then x[i - 2] * x[i + 1] else 7 * x[i])",
+        // on one side of one axis, and of an outer one alone
+        "def f(u: [n, m]f64) -> [n, m]f64 = for i, j. u[i, j] - (if j > 0 then u[i, j - 1] else if i > 0 then u[i - 1, m - 1] else 0)",
+        "def f(u: [n, m]f64) -> [n, m]f64 = for i, j. if i == n - 1 then u[i, j] * u[0, j] else u[i, j] - u[i + 1, j]",
+        "def f(u: [n, m, n]f64) -> f64 = sum i, j, k.
+           [i > 0 and j > 0 and k > 0 and k < n - 2] * (u[i - 1, j, k] + u[i, j - 1, k] * u[i, j, k - 1] - u[i, j, k + 2])^2",
+        // beyond the ends, and far from them
+        "def f(x: [n]f64, k: i64) -> [n]f64 = for i. if i >= n or i < 0 then 1 else if i == k or i == n - 20 or i < 12 then x[i] else -x[i]",
+        // conditions that have names, integers, the largest
+        "def f(x: [n]i64, y: [n]f64) -> (i64, f64, [n]f64) =
+           (sum i. (if i == 0 or i == n - 1 then x[i] else x[i] * x[i - 1]),
+            max i in 0..n + 1. if i == n then 0.5 else y[i],
+            for i in 0..n. let rim = i < 1 or i > n - 3; let t = if rim then 1.5 else y[i + 1]; if rim then t else t * y[i - 1])",
+        // zeros around a picture
+        "def f(x: [n, m]f64, w: [3]f64) -> [n, m]f64 =
+           for i in 0..n, j in 0..m. sum p in 0..3. w[p] * (if i + p > 0 and i + p < n + 1 and j > 1 then x[i + p - 1, j - 2] else 0)",
+    ] {
+        check_text(text, &sizes);
+    }
+}
+
+/// What steps add through windows is added along the steps: in one direction or two, with conditions and without.
+#[test]
+fn windows_that_steps_add_through() {
+    let sizes = [(0, 0), (1, 1), (2, 3), (3, 2), (5, 40), (40, 5), (17, 33), (67, 26)];
+    for text in [
+        "def f(x: [n, m]f64, w: [3, 2]f64) -> f64 = sum i in 0..n - 2, j in 0..m - 1. max(0, (sum p, q. w[p, q] * x[i + p, j + q]) - 0.3)^2",
+        "def f(x: [n]f64, w: [5]f64) -> f64 = sum i in 0..n - 4. sin(sum q. w[q] * x[i + q])",
+        "def f(x: [n]f64, w: [4]f64) -> f64 = sum i in 0..n - 3. sin(sum q. w[q] * x[i + 3 - q]) * x[i]",
+        "def f(x: [n]f32, w: [3]f32) -> f32 = sum i in 0..n - 2. max(0.25, sum q. w[q] * x[i + q])",
+        // channels, and a window with three sides
+        "def f(x: [n, m]f64, w: [n, n, 3]f64) -> f64 = sum o, j in 0..m - 2. max(0.1, sum a, q. w[o, a, q] * x[a, j + q])^2",
+        "def f(x: [3, n, m]f64, w: [2, 2, 3]f64) -> f64 = sum i in 0..n - 1, j in 0..m - 2. exp(sum a in 0..2, p, q. w[a, p, q] * x[a + 1, i + p, j + q])",
+        // not from the first to the last, two steps at once, and not along a row
+        "def f(x: [n, m]f64, w: [3]f64, k: i64) -> f64 = sum i, j in 1..m - 3. max(x[i, j], sum q. w[q] * x[i, j + q])^2",
+        "def f(x: [n]f64, w: [3]f64) -> f64 = sum i in 0..n div 2 - 1. max(0.2, sum q. w[q] * x[2 * i + q])^3",
+        "def f(x: [n, m]f64, w: [3]f64) -> f64 = sum j, i in 0..n - 2. max(0.2, sum q. w[q] * x[i + q, j])^3",
+        // sums of singletons: what is infinite stays where it is, and what is read of the steps has no margins
+        "def f(x: [n]f64, w: [3]f64) -> [n]f64 =
+           sum i in 0..n - 2. [x[i] > 0.3] * (let e = sin(x[i]); sum q. {i + q -> (if q == 1 then w[q] / 0 else w[q]) * e})",
+        "def f(x: [n]f64, w: [3]f64) -> ([n]f64, [3]f64) =
+           sum i in 0..n - 2. [x[i] > 0.3] * (sum q. {i + q -> w[q] * x[i]}, sum q in 0..3. {q -> x[i + q] / (x[i] - 0.3)})",
+        "def f(x: [n]f64, w: [3]f64, k: [n]i64) -> [n]f64 = sum i in 0..n - 2. [k[i] > 0] * (sum q. {i + q -> w[q] * x[k[i]]})",
+    ] {
+        check_text(text, &sizes);
+    }
+}
+
 /// Blocks of lanes and what is left over, of numbers of every width beside each other.
 #[test]
 fn numbers_of_all_kinds_in_lanes() {

@@ -175,6 +175,22 @@ fn in_partial_lanes(kernel: &mut Kernel, known: &Known, l: &Loop) -> Option<Loop
     Some(Loop { body, schedule: Schedule::Lanes(found.lanes), ..l.clone() })
 }
 
+/// An innermost loop in blocks of one vector, of which the last may be a part, if it can be.
+pub(super) fn with_partial_blocks(kernel: &mut Kernel, l: &Loop) -> Option<Loop> {
+    let totals = match &l.order {
+        Order::Independent => &[][..],
+        Order::Reduction(totals) => totals.as_slice(),
+        Order::Sequential | Order::Accumulation(..) => return None,
+    };
+    if !totals.iter().all(|(total, combine)| is_added(kernel, *total, *combine)) {
+        return None;
+    }
+    let body = prepared(kernel, &l.body);
+    let mut found = analyse(kernel, l.index, totals, &body)?;
+    found.lanes.partial = true;
+    Some(Loop { body, schedule: Schedule::Lanes(found.lanes), ..l.clone() })
+}
+
 fn calls_function(kernel: &Kernel, s: &Stmt) -> bool {
     let mut found = false;
     s.for_each_expr(&mut |e| {

@@ -37,6 +37,7 @@ mod inward;
 mod iterate;
 mod jam;
 mod lanes;
+mod linear;
 mod marks;
 mod outward;
 mod own_rows;
@@ -46,6 +47,7 @@ mod pieces;
 mod places;
 mod reduce;
 mod repeated;
+mod rims;
 mod rows;
 mod scalar;
 mod schedule;
@@ -55,6 +57,7 @@ mod tiles;
 mod turn;
 mod update;
 mod views;
+mod windows;
 mod work;
 mod wraps;
 
@@ -138,11 +141,17 @@ pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -
     }
     if !options.count {
         turn::turn(&mut kernel, options);
+        if !options.strict {
+            windows::windows(&mut kernel, &mut bounds, options);
+        }
         invariant::invariant(&mut kernel);
     }
     if !options.count && !options.strict {
         places::places(&mut kernel, &mut bounds);
         jam::jam(&mut kernel);
+    }
+    if !options.count {
+        rims::rims(&mut kernel, options);
     }
     if options.count {
         count::count(&mut kernel);

@@ -24,22 +24,29 @@ fn visit(kernel: &Kernel, entry: &Entry, stmt: &mut Stmt, options: Options, arou
         if within.is_little(entry, &l.body) {
             return;
         }
-        if l.body.iter().all(|s| is_straight(s)) && l.body.iter().map(weight).sum::<usize>() <= MOST_WEIGHT {
-            let vector = match &l.order {
-                Order::Sequential | Order::Accumulation(..) => false,
-                Order::Independent => true,
-                Order::Reduction(locals) => {
-                    // Integers and truth values come out the same in any order.
-                    let exact = locals.iter().all(|(l, _)| !kernel.local(*l).scalar.is_float());
-                    !locals.is_empty() && (exact || !options.strict)
-                }
-            };
-            if vector {
-                l.schedule = Schedule::Vector;
-            }
+        if l.body.iter().all(|s| is_straight(s)) && is_short(&l.body) && is_in_any_order(kernel, &l.order, options) {
+            l.schedule = Schedule::Vector;
         }
     }
     stmt.blocks_mut().into_iter().for_each(|b| b.iter_mut().for_each(|s| visit(kernel, entry, s, options, within)));
+}
+
+/// Whether a body is not too long for vectors.
+pub(super) fn is_short(body: &[Stmt]) -> bool {
+    body.iter().map(weight).sum::<usize>() <= MOST_WEIGHT
+}
+
+/// Whether iterations may run side by side.
+pub(super) fn is_in_any_order(kernel: &Kernel, order: &Order, options: Options) -> bool {
+    match order {
+        Order::Sequential | Order::Accumulation(..) => false,
+        Order::Independent => true,
+        Order::Reduction(locals) => {
+            // Integers and truth values come out the same in any order.
+            let exact = locals.iter().all(|(l, _)| !kernel.local(*l).scalar.is_float());
+            !locals.is_empty() && (exact || !options.strict)
+        }
+    }
 }
 
 /// Whether a statement may stand in a vector loop.
