@@ -39,6 +39,7 @@ use crate::optimize::share::share;
 use crate::optimize::simplify::guards::plain_zero;
 use crate::optimize::simplify::simplify;
 use crate::optimize::skip_zeros::skip_zeros;
+use crate::optimize::slide::slide;
 use crate::optimize::solve_predicates::solve_predicates;
 use crate::optimize::split_sums::split_sums;
 use crate::optimize::store_or_recompute::store_or_recompute;
@@ -91,6 +92,7 @@ const LAST: &[(&str, Pass)] = &[
     ("unroll", unroll),
     ("skip_zeros", skip_zeros),
     ("add_to_states", add_to_states),
+    ("slide", slide),
     ("invert_divisors", invert_divisors),
 ];
 

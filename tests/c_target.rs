@@ -220,6 +220,27 @@ fn rows_that_share_a_vector() {
     }
 }
 
+/// Sums in windows that slide, counted from where these begin.
+#[test]
+fn windows_that_slide() {
+    let sizes = [(0, 0), (1, 0), (2, 1), (3, 3), (5, 2), (40, 5), (67, 70), (150, 9)];
+    for text in [
+        "def f(x: [n]f64, w: [m]f64) -> [n + m]f64 =
+           for j in 0..n + m. sum i in max(0, j - m + 1)..min(n, j + 1). w[j - i] * x[i]",
+        "def f(x: [n]f64, w: [5]f64) -> [n + 4]f64 = for j in 0..n + 4. sum i in max(0, j - 4)..min(n, j + 1). sin(w[j - i]) * x[i] + w[j - i]",
+        "def f(x: [n]f64, w: [m]f64) -> f64 =
+           sum j in 0..n + m. (sum i in max(0, j - m + 1)..min(n, j + 1). w[j - i] * x[i])^2 * f64(j)",
+        "def f(x: [n, m]f64, w: [2, 3]f64) -> [n + 1, m + 2]f64 =
+           for p in 0..n + 1, q in 0..m + 2.
+             sum i in max(0, p - 1)..min(n, p + 1), j in max(0, q - 2)..min(m, q + 1). w[p - i, q - j] * x[i, j]",
+        // at a distance from the place, in both directions, and more than one
+        "def f(x: [n]f64, w: [9]f64) -> [n]f64 =
+           for j in 0..n. sum i in max(0, j - 3)..min(n, j + 4). w[j - i + 4] * x[i] * w[3 + i - j] + (if i > j then x[j] else 2.0)",
+    ] {
+        check_text(text, &sizes);
+    }
+}
+
 /// What is the same for all summands is multiplied behind the sum; nothing where nothing is summed.
 #[test]
 fn factors_come_out_of_sums() {

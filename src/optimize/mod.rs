@@ -24,6 +24,7 @@ pub mod reassociate;
 pub mod share;
 pub mod simplify;
 pub mod skip_zeros;
+pub mod slide;
 pub mod solve_predicates;
 pub mod split_sums;
 pub mod store_or_recompute;
