@@ -68,6 +68,14 @@ impl Entry {
         i64::try_from(trip).ok()
     }
 
+    /// How often a loop runs at most, by those of its ends that are known: in `max(0, j - n)..min(j + 1, 5)` that is 5.
+    pub fn trip_at_most(&self, l: &Loop) -> Option<i64> {
+        let (mut highest, mut lowest) = (None, None);
+        operands(&l.hi, Op::Min, &mut |e| highest = [highest, self.evaluate(e)].into_iter().flatten().min());
+        operands(&l.lo, Op::Max, &mut |e| lowest = [lowest, self.evaluate(e)].into_iter().flatten().max());
+        i64::try_from(highest?.saturating_sub(lowest?).max(0)).ok()
+    }
+
     /// Whether a product is known to be done by the matrix kernel: `iv_is_large`.
     pub fn is_large(&self, g: &Gemm) -> bool {
         let side = |e: &Expr| self.evaluate(e).and_then(|n| i64::try_from(n).ok());
@@ -179,5 +187,13 @@ mod tests {
         ] {
             assert!(text.contains(&rule), "{rule}");
         }
+    }
+}
+
+/// The numbers of which an expression is the smallest, or the largest.
+fn operands(e: &Expr, op: Op, f: &mut dyn FnMut(&Expr)) {
+    match e {
+        Expr::Op(o, args) if *o == op => args.iter().for_each(|a| operands(a, op, f)),
+        e => f(e),
     }
 }

@@ -72,9 +72,9 @@ fn part(l: &Loop) -> f64 {
     if matches!(l.schedule, Schedule::Vector | Schedule::Lanes(_)) { SIDE_BY_SIDE } else { 1.0 }
 }
 
-/// How often a loop runs.
+/// About how often a loop runs.
 pub(super) fn trip(entry: &Entry, l: &Loop, around: Option<i64>) -> i64 {
-    entry.trip(l).or(around.map(|n| n / 2)).unwrap_or(UNKNOWN).max(0)
+    entry.trip(l).or_else(|| entry.trip_at_most(l)).or(around.map(|n| n / 2)).unwrap_or(UNKNOWN).max(0)
 }
 
 /// Where a block stands: how often it runs and the innermost loop around it does, whether that is known at least about, and how
