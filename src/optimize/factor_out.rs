@@ -38,6 +38,7 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
         return Err(exp);
     }
     let mut elements = Elements {
+        range: (**range).clone(),
         bound: [(range.index, 0)].into_iter().collect(),
         path: vec![],
         locals: FxHashMap::default(),
@@ -94,11 +95,13 @@ struct Terms {
     lower: Vec<(Outer, usize)>,
 }
 
-/// What a term is multiplied with for all summands: 1 or a factor, or minus that.
+/// What a term is multiplied with for all summands, and divided by, and whether it is subtracted.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Outer {
     negative: bool,
     factor: Option<Exp>,
+    /// One after the other: their product may be no number.
+    divisors: Vec<Exp>,
 }
 
 impl Outer {
@@ -110,14 +113,26 @@ impl Outer {
             (Some(a), Some(b)) => Some(mul(a, b)),
             (a, b) => a.or(b),
         };
-        Outer { negative: self.negative != other.negative, factor }
+        Outer { negative: self.negative != other.negative, factor, divisors: [self.divisors, other.divisors].concat() }
+    }
+    fn over(mut self, divisor: Exp) -> Outer {
+        self.divisors.push(divisor);
+        self
     }
     fn of(self, inner: Exp) -> Exp {
         let product = match self.factor {
             Some(factor) => mul(factor, inner),
             None => inner,
         };
-        if self.negative { op1(Op::Neg, product) } else { product }
+        let quotient = self.divisors.into_iter().fold(product, |e, divisor| op2(Op::Div, e, divisor));
+        if self.negative { op1(Op::Neg, quotient) } else { quotient }
+    }
+    /// Whether it is the same but for the sign.
+    fn is_like(&self, other: &Outer) -> bool {
+        self.factor == other.factor && self.divisors == other.divisors
+    }
+    fn is_variable(&self) -> bool {
+        self.factor.iter().chain(&self.divisors).any(|e| !e.free_vars().is_empty())
     }
 }
 
@@ -137,6 +152,8 @@ struct Term {
 }
 
 struct Elements {
+    /// The sum's.
+    range: Range,
     /// What is bound in the sum, but for the indices around an element, and under how many of these.
     bound: FxHashMap<Var, usize>,
     path: Vec<(Var, Size)>,
@@ -241,16 +258,18 @@ impl Elements {
         if !self.terms(cx, element, &mut terms) {
             return;
         }
-        let (full, lower): (Vec<Term>, Vec<Term>) = terms.into_iter().partition(|t| self.depth(&t.inner) == self.path.len());
-        let Some(outer) = full.first().map(|t| t.outer.clone()) else { return };
+        let is_lower = |cx: &mut Context, t: &Term| self.depth(&t.inner) < self.path.len() && self.is_total(cx, &t.inner);
+        let (lower, full): (Vec<Term>, Vec<Term>) = terms.into_iter().partition(|t| is_lower(cx, t));
+        let full_depth = full.iter().any(|t| self.depth(&t.inner) == self.path.len());
+        let Some(outer) = full.first().map(|t| t.outer.clone()).filter(|_| full_depth) else { return };
         // Terms that have different factors stay together.
-        let same = full.iter().all(|t| t.outer.factor == outer.factor);
+        let same = full.iter().all(|t| t.outer.is_like(&outer));
         let outer = if same { outer } else { Outer::default() };
-        if lower.is_empty() && !outer.factor.as_ref().is_some_and(|e| !e.free_vars().is_empty()) {
+        if lower.is_empty() && !outer.is_variable() {
             return;
         }
         let inner = full.into_iter().map(|t| match same {
-            true => Outer { negative: t.outer.negative != outer.negative, factor: None }.of(t.inner),
+            true => Outer { negative: t.outer.negative != outer.negative, ..Outer::default() }.of(t.inner),
             false => t.outer.of(t.inner),
         });
         *element = inner.reduce(add).expect("there is a term");
@@ -267,6 +286,16 @@ impl Elements {
         self.found.push(None);
         self.extra.push(Extra { depth, under, inner, number: self.found.len() - 1 });
         self.extra.len() - 1
+    }
+
+    /// Whether something cannot fail under the indices that it needs: where there are no others it is computed all the same.
+    fn is_total(&self, cx: &mut Context, exp: &Exp) -> bool {
+        let mark = cx.facts.mark();
+        cx.facts.enter_range(&self.range);
+        self.path[..self.depth(exp)].iter().for_each(|(i, size)| cx.facts.enter_for(*i, size));
+        let total = total(cx, exp);
+        cx.facts.reset(mark);
+        total
     }
 
     /// Under how many of the indices around an element something is known.
@@ -290,7 +319,7 @@ impl Elements {
             Exp::Op(Op::Neg, args, _) => self.changed(cx, &args[0], out, &Outer::negated),
             Exp::Op(Op::Mul, args, _) if !self.is_fixed(exp) => {
                 let (fixed, varied): (Vec<&Exp>, Vec<&Exp>) = args.iter().partition(|a| self.is_fixed(a));
-                let fixed = Outer { negative: false, factor: fixed.into_iter().cloned().reduce(mul) };
+                let fixed = Outer { factor: fixed.into_iter().cloned().reduce(mul), ..Outer::default() };
                 if let [one] = varied.as_slice() {
                     return self.changed(cx, one, out, &|outer| fixed.clone().times(outer));
                 }
@@ -305,11 +334,7 @@ impl Elements {
             Exp::Op(Op::Div, args, _) if !self.is_fixed(&args[0]) => {
                 let (above, below) = (&args[0], &args[1]);
                 if self.is_fixed(below) {
-                    let scalar = self.scalar;
-                    return self.changed(cx, above, out, &|Outer { negative, factor }| {
-                        let above = factor.unwrap_or_else(|| float(scalar, 1.0));
-                        Outer { negative, factor: Some(op2(Op::Div, above, below.clone())) }
-                    });
+                    return self.changed(cx, above, out, &|outer| outer.over(below.clone()));
                 }
                 let Term { outer, inner } = self.one(cx, above);
                 out.push(Term { outer, inner: op2(Op::Div, inner, below.clone()) });

@@ -3,7 +3,7 @@
 //! Only what costs operations moves, and only what cannot fail: a loop that never runs must not gain an error.
 //! Under a guard or in a branch that the loop does not decide, values move with the condition, `[p] * e`; where the loop decides,
 //! what costs a call or more and has no loop in it moves as if it were needed: it is computed once. Not so where the condition
-//! holds for one index: that is once as well.
+//! holds for one index: that is once as well. And not before derivatives are taken: the condition guards them, too.
 
 use super::Context;
 use super::simplify::arrays::total;
@@ -84,8 +84,14 @@ impl Invariant<'_, '_> {
             && !self.varies(exp)
             && !costs_nothing(self.cx.vars, exp)
             && !super::simplify::arrays::has_singleton(exp)
-            && (!self.under.maybe || weight(self.cx, exp) >= CALL && !has_loop(exp))
+            && (!self.under.maybe || self.is_worth_a_guess(exp))
             && total(self.cx, exp)
+    }
+
+    /// Whether it may be computed although it may not be needed. A derivative taken of it later would no longer be guarded: where
+    /// the value is singular that is infinite, and infinite times nothing.
+    fn is_worth_a_guess(&self, exp: &Exp) -> bool {
+        !self.cx.differentiating && weight(self.cx, exp) >= CALL && !has_loop(exp)
     }
 
     fn varies(&self, exp: &Exp) -> bool {

@@ -31,13 +31,23 @@ pub const CALL: u64 = 8;
 /// How often a loop counts as running.
 const STEPS: u64 = 8;
 
+/// How often tables are made of what tables are made of.
+const DEEPEST: usize = 3;
+
 pub fn tabulate(cx: &mut Context, exp: Exp) -> Exp {
-    let exp = of_loop(cx, exp);
-    children(cx, exp, &tabulate)
+    within(cx, exp, 0)
 }
 
-/// A loop behind the tables of what it does not change.
-fn of_loop(cx: &mut Context, exp: Exp) -> Exp {
+fn within(cx: &mut Context, exp: Exp, depth: usize) -> Exp {
+    let (tables, exp) = of_loop(cx, exp);
+    let exp = children(cx, exp, &|cx, e| within(cx, e, depth));
+    let deeper = |cx: &mut Context, table: Exp| if depth < DEEPEST { within(cx, table, depth + 1) } else { table };
+    let tables = tables.into_iter().map(|(names, table)| (names, deeper(cx, table))).collect();
+    lets(tables, exp)
+}
+
+/// A loop, and the tables of what it does not change.
+fn of_loop(cx: &mut Context, exp: Exp) -> (Vec<(Vec<Var>, Exp)>, Exp) {
     let again = |n: &Size| n.as_constant().is_none_or(|n| n > 1);
     let (changing, body) = match &exp {
         Exp::For(i, size, body) if again(size) => (vec![*i], &**body),
@@ -53,10 +63,10 @@ fn of_loop(cx: &mut Context, exp: Exp) -> Exp {
             };
             (l.state.iter().copied().chain(index).collect(), &l.body)
         }
-        _ => return exp,
+        _ => return (vec![], exp),
     };
     if !has_loop(body) {
-        return exp;
+        return (vec![], exp);
     }
     let mut tables =
         Tables { cx, varied: changing.into_iter().collect(), inner: vec![], scope: vec![], conditions: vec![], maybe: false, out: vec![] };
@@ -76,7 +86,7 @@ fn of_loop(cx: &mut Context, exp: Exp) -> Exp {
     };
     let out = tables.out;
     cx.changed |= !out.is_empty();
-    lets(out, exp)
+    (out, exp)
 }
 
 struct Tables<'a, 'c> {
