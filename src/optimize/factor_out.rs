@@ -14,6 +14,7 @@
 
 use super::interchange::part_types;
 use super::simplify::arrays::total;
+use super::simplify::lets::has_loop;
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::{lets as with_lets, *};
 use crate::ir::destination::uses;
@@ -230,7 +231,7 @@ impl Elements {
         for (vars, value) in &block.lets {
             self.bound.extend(vars.iter().map(|v| (*v, self.path.len())));
             if let [v] = vars.as_slice() {
-                if matches!(value, Exp::Op(..)) && scalar_of(cx.vars, value).is_some_and(Scalar::is_float) {
+                if matches!(value, Exp::Op(..)) && !has_loop(value) && scalar_of(cx.vars, value).is_some_and(Scalar::is_float) {
                     self.locals.insert(*v, value.clone());
                 }
             }
@@ -272,8 +273,10 @@ impl Elements {
             true => Outer { negative: t.outer.negative != outer.negative, ..Outer::default() }.of(t.inner),
             false => t.outer.of(t.inner),
         });
-        *element = inner.reduce(add).expect("there is a term");
-        let lower = lower.into_iter().map(|t| (t.outer, self.extra(t.inner))).collect();
+        let new = inner.reduce(add).expect("there is a term");
+        // A factor may stand in several terms.
+        *element = copy(cx.vars, &new, &Substitution::default());
+        let lower = lower.into_iter().map(|t| (t.outer, self.extra(copy(cx.vars, &t.inner, &Substitution::default())))).collect();
         self.found[number] = Some(Terms { path: self.path.clone(), outer, lower });
     }
 

@@ -3,7 +3,7 @@
 //! Only what costs operations moves, and only what cannot fail: a loop that never runs must not gain an error.
 //! Under a guard or in a branch that the loop does not decide, values move with the condition, `[p] * e`; where the loop decides,
 //! what costs a call or more and has no loop in it moves as if it were needed: it is computed once. Not so where the condition
-//! holds for one index: that is once as well. And not before derivatives are taken: the condition guards them, too.
+//! holds for one index: that is once as well. Nothing moves before derivatives are taken.
 
 use super::Context;
 use super::simplify::arrays::total;
@@ -11,7 +11,7 @@ use super::simplify::lets::has_loop;
 use super::tabulate::{CALL, weight};
 use crate::differentiate::scope::costs_nothing;
 use crate::ir::build::*;
-use crate::ir::traverse::map_children_with_facts;
+use crate::ir::traverse::{Substitution, copy, map_children_with_facts};
 use crate::ir::*;
 use rustc_hash::FxHashSet;
 
@@ -84,14 +84,8 @@ impl Invariant<'_, '_> {
             && !self.varies(exp)
             && !costs_nothing(self.cx.vars, exp)
             && !super::simplify::arrays::has_singleton(exp)
-            && (!self.under.maybe || self.is_worth_a_guess(exp))
+            && (!self.under.maybe || weight(self.cx, exp) >= CALL && !has_loop(exp))
             && total(self.cx, exp)
-    }
-
-    /// Whether it may be computed although it may not be needed. A derivative taken of it later would no longer be guarded: where
-    /// the value is singular that is infinite, and infinite times nothing.
-    fn is_worth_a_guess(&self, exp: &Exp) -> bool {
-        !self.cx.differentiating && weight(self.cx, exp) >= CALL && !has_loop(exp)
     }
 
     fn varies(&self, exp: &Exp) -> bool {
@@ -99,7 +93,8 @@ impl Invariant<'_, '_> {
     }
 
     fn moved(&mut self, vars: Vec<Var>, value: Exp) {
-        let value = self.under.conditions.iter().rev().fold(value, |e, p| guard(p.clone(), e));
+        let conditions: Vec<Exp> = self.under.conditions.iter().map(|p| copy(self.cx.vars, p, &Substitution::default())).collect();
+        let value = conditions.into_iter().rev().fold(value, |e, p| guard(p, e));
         self.moved.push((vars, value));
     }
 
@@ -182,7 +177,9 @@ impl Invariant<'_, '_> {
 
     /// What is evaluated where a condition holds.
     fn branch(&mut self, p: &Exp, e: Exp) -> Exp {
-        if self.holds_once(p) {
+        // A derivative that is taken later stands under the condition, too: where a value is singular it would be infinite, and
+        // infinite times nothing.
+        if self.cx.differentiating || self.holds_once(p) {
             return e;
         }
         let before = self.under.clone();

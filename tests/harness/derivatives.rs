@@ -96,7 +96,8 @@ impl Modes {
         let cost_of = |(program, id): (&Program, FunctionId)| interpret::call_measured(program, id, args).map_err(|f| f.message);
         let ((_, settled, memory), (_, last, last_memory)) = (cost_of(self.function.bounded())?, cost_of(self.function.last())?);
         let moved = memory.moved.max(last_memory.moved);
-        let own = settled.total().max(last.total());
+        let (_, hoisted, _) = cost_of(self.function.hoisted())?;
+        let own = settled.total().max(hoisted.total()).max(last.total());
         // A loop that is cut into blocks runs its steps once more forwards for every level of blocks.
         let (program, id) = self.function.bounded();
         let Body::Exp(body) = &program.function(id).body else { return Err("a function that is not defined".to_string()) };

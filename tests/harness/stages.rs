@@ -88,6 +88,12 @@ impl Stages {
         (&self.all[stage].program, self.all[stage].id)
     }
 
+    /// The stage at which what loops do not change has been moved in front of them.
+    pub fn hoisted(&self) -> (&Program, FunctionId) {
+        let stage = self.all.iter().find(|s| s.passes.iter().any(|p| p == "hoist")).expect("every pass runs");
+        (&stage.program, stage.id)
+    }
+
     /// The value of a call, the same at every stage and from compiled code, or why it fails. A stage may fail only if
     /// the first does: passes remove failures, but make none.
     pub fn call(&self, args: &[Value], target: Target) -> Result<Result<(Value, Counts), Failure>, String> {
