@@ -170,8 +170,10 @@ impl Modes {
             Counted::Results => 0,
             Counted::InputsToo => args.iter().map(size).sum::<u64>() + memory.moved,
         };
-        let (last, last_id) = self.function.last();
-        let own = settled.total().max(interpret::call(last, last_id, args).map_err(|f| f.message)?.1.total());
+        let mut own = settled.total();
+        for (stage, id) in [self.function.hoisted(), self.function.last()] {
+            own = own.max(interpret::call(stage, id, args).map_err(|f| f.message)?.1.total());
+        }
         let mut all = args.to_vec();
         all.extend(self.wrt.iter().enumerate().map(|(k, p)| direction(&args[*p], k as u64 + 1).expect("a float parameter")));
         let (program, id) = self.forward.bounded();
