@@ -8,17 +8,17 @@
 //! read `e` at places beside each other. Adjoints of convolutions are such sums, in the order of what is read. Runs late: to a
 //! reader the first form says more.
 
-use super::Context;
 use super::simplify::arrays::linear;
+use super::{Context, children};
 use crate::ir::build::*;
-use crate::ir::traverse::{Substitution, map_children_with_facts, substitute};
+use crate::ir::traverse::{Substitution, substitute};
 use crate::ir::*;
 
 pub fn slide(cx: &mut Context, exp: Exp) -> Exp {
-    within(cx, exp, &mut vec![])
+    within(cx, exp, &[])
 }
 
-fn within(cx: &mut Context, exp: Exp, loops: &mut Vec<Var>) -> Exp {
+fn within(cx: &mut Context, exp: Exp, loops: &[Var]) -> Exp {
     let exp = match exp {
         Exp::Sum(range, body) => match window(&range, &body, loops) {
             Some((j, rest)) => {
@@ -29,22 +29,13 @@ fn within(cx: &mut Context, exp: Exp, loops: &mut Vec<Var>) -> Exp {
         },
         exp => exp,
     };
-    let mark = loops.len();
-    match &exp {
-        Exp::For(i, _, _) => loops.push(*i),
-        Exp::Sum(range, _) => loops.push(range.index),
-        _ => {}
-    }
-    let mut facts = std::mem::take(&mut cx.facts);
-    let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
-        std::mem::swap(&mut cx.facts, facts);
-        let e = within(cx, e, loops);
-        std::mem::swap(&mut cx.facts, facts);
-        e
-    });
-    cx.facts = facts;
-    loops.truncate(mark);
-    exp
+    let own = match &exp {
+        Exp::For(i, _, _) => Some(*i),
+        Exp::Sum(range, _) => Some(range.index),
+        _ => None,
+    };
+    let loops: Vec<Var> = loops.iter().copied().chain(own).collect();
+    children(cx, exp, &|cx, e| within(cx, e, &loops))
 }
 
 /// The index of a loop around with which a sum's range moves, and a number, where something is read at the distance of the two
