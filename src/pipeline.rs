@@ -6,7 +6,7 @@
 //! Every pass takes a program to a program of the same meaning; `observe` sees the program after each.
 
 use crate::check::dense_jacobian;
-use crate::cost::compare::{Less, less};
+use crate::cost::compare::{Less, less, second_is_typically_less};
 use crate::cost::{Poly, cost};
 use crate::differentiate::saving::Saving;
 use crate::differentiate::{differentiate, partials};
@@ -173,9 +173,6 @@ pub fn prepare_observed(program: &Program, id: FunctionId, until: Option<&str>, 
     compiler.prepare(id, until, observe);
     compiler.program
 }
-
-/// The size of everything where two programs are compared by their costs.
-const TYPICAL_SIZE: i64 = 100;
 
 /// Rounds after which settling stops in any case.
 const ROUNDS: usize = 12;
@@ -418,9 +415,7 @@ impl Compiler {
             Less::Second => call(reverse),
             Less::FirstUpTo(size) if is_known(&size) => if_(op2(Op::Le, size_exp(&size), i64(0)), call(forward), call(reverse)),
             Less::FirstUpTo(_) | Less::Unknown => {
-                let typical = |p: &Poly| p.evaluate(&|_| Some(TYPICAL_SIZE));
-                let is_less = typical(&b).is_some_and(|b| typical(&a).is_none_or(|a| b < a));
-                call(if is_less { reverse } else { forward })
+                call(if second_is_typically_less(&a, &b) { reverse } else { forward })
             }
         }
     }
@@ -464,13 +459,9 @@ impl Compiler {
             let cost_of = |program: &Program, id: FunctionId| {
                 let mut trial = self.trial(program);
                 trial.settle(id);
-                cost(&trial.program, id).total().evaluate(&|_| Some(TYPICAL_SIZE))
+                cost(&trial.program, id).total()
             };
-            match (cost_of(&forward, f), cost_of(&reverse, r)) {
-                (Some(forward), Some(reverse)) if reverse < forward => Mode::Vjp,
-                (None, Some(_)) => Mode::Vjp,
-                _ => Mode::Jvp,
-            }
+            if second_is_typically_less(&cost_of(&forward, f), &cost_of(&reverse, r)) { Mode::Vjp } else { Mode::Jvp }
         };
         self.modes.push((*entries, mode));
         mode

@@ -33,6 +33,25 @@ pub fn less(first: &Poly, second: &Poly) -> Less {
     size.filter(|s| s.degree() <= HIGHEST_DEGREE).map_or(Less::Unknown, Less::FirstUpTo)
 }
 
+/// The size of everything where two costs are compared by numbers.
+const TYPICAL_SIZE: i64 = 100;
+
+/// How many terms of sums that have no formula are added up for such a comparison.
+const MOST_TERMS: i64 = 1_000_000;
+
+/// Whether the second cost is less than the first where all sizes are the same. What has no number is more than what has one.
+pub fn second_is_typically_less(first: &Poly, second: &Poly) -> bool {
+    // Sums in sums in sums are compared where they are short.
+    let depth = first.sums_within().max(second.sums_within()) as u32;
+    let terms = |size: i64| size.checked_pow(depth).unwrap_or(i64::MAX);
+    let mut size = TYPICAL_SIZE;
+    while size > 2 && terms(size) > MOST_TERMS {
+        size = size * 3 / 4;
+    }
+    let number = |p: &Poly| p.evaluate(&|_| Some(size));
+    number(second).is_some_and(|second| number(first).is_none_or(|first| second < first))
+}
+
 /// The terms that count; nothing where there is more in them than sizes.
 fn leading(p: &Poly) -> Option<Poly> {
     let mut plain = Poly::default();
@@ -122,6 +141,22 @@ mod tests {
         let third = n().mul(&m()).scale(Rational::new(1, 3));
         let told = Size::var(Var(0)).scale(3).sub(&Size::var(Var(1)).scale(2));
         assert_eq!(less(&half, &third), Less::FirstUpTo(told));
+    }
+
+    #[test]
+    fn sums_in_sums_are_compared_where_they_are_short() {
+        let index = |k: u32| Var(10 + k);
+        let data = Poly::data("k".into(), vec![]);
+        let sums = |body: Poly, depth: u32| {
+            (0..depth).fold(body, |body, k| {
+                let bracket = Poly::atom(Atom::Zero(Box::new(Poly::var(index(k)).sub(&body))));
+                Poly::atom(Atom::Sum(index(k), Box::new(Poly::zero()), Box::new(n()), Box::new(bracket.add(&body))))
+            })
+        };
+        assert!(second_is_typically_less(&sums(m(), 9), &sums(Poly::one(), 9)));
+        assert!(!second_is_typically_less(&sums(Poly::one(), 9), &sums(m(), 9)));
+        assert!(second_is_typically_less(&data, &n()));
+        assert!(!second_is_typically_less(&n(), &data));
     }
 
     #[test]

@@ -241,17 +241,32 @@ impl Poly {
             Poly::atom(Atom::Zero(Box::new(if *self <= other { self.clone() } else { other })))
         }
     }
-    /// The larger of two costs. Costs are at least zero, and so are sizes: where every coefficient of the difference is
-    /// positive, so is the difference.
+    /// The larger of two costs, where it is plain which of them that is.
     pub fn larger(&self, other: &Poly) -> Poly {
-        let positive = |p: &Poly| p.terms.values().all(|c| c.numerator > 0);
-        if positive(&self.sub(other)) {
+        if self.sub(other).is_plainly_positive() {
             self.clone()
-        } else if positive(&other.sub(self)) {
+        } else if other.sub(self).is_plainly_positive() {
             other.clone()
         } else {
             self.maximum(other, &Facts::default())
         }
+    }
+    /// Costs are at least zero, and so are sizes; a bracket is at most one. So `2 n - n [i == j]` is not below zero.
+    fn is_plainly_positive(&self) -> bool {
+        let mut least: BTreeMap<Vec<&Atom>, Rational> = BTreeMap::new();
+        for (monomial, c) in &self.terms {
+            let (brackets, factors): (Vec<&Atom>, Vec<&Atom>) =
+                monomial.iter().partition(|a| matches!(a, Atom::NonNegative(_) | Atom::Zero(_)));
+            let c = if brackets.is_empty() || c.numerator < 0 { *c } else { Rational::new(0, 1) };
+            let total = least.entry(factors).or_insert(Rational::new(0, 1));
+            *total = total.add(c);
+        }
+        least.values().all(|c| c.numerator >= 0)
+    }
+
+    /// How many sums that are left to be added up stand in each other.
+    pub(super) fn sums_within(&self) -> usize {
+        self.terms.keys().flatten().map(Atom::sums_within).max().unwrap_or(0)
     }
 
     pub fn mentions(&self, var: Var) -> bool {
@@ -329,6 +344,17 @@ impl Atom {
             Atom::NonNegative(p) | Atom::Zero(p) => p.mentions(var),
             Atom::Sum(_, lo, hi, body) | Atom::Most(_, lo, hi, body) => lo.mentions(var) || hi.mentions(var) || body.mentions(var),
             Atom::Data(_, vars) => vars.contains(&var),
+        }
+    }
+
+    fn sums_within(&self) -> usize {
+        match self {
+            Atom::Var(_) | Atom::Data(..) => 0,
+            Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => a.sums_within().max(b.sums_within()),
+            Atom::NonNegative(p) | Atom::Zero(p) => p.sums_within(),
+            Atom::Sum(_, lo, hi, body) | Atom::Most(_, lo, hi, body) => {
+                lo.sums_within().max(hi.sums_within()).max(1 + body.sums_within())
+            }
         }
     }
 

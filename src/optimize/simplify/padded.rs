@@ -43,6 +43,10 @@ pub fn padded(cx: &mut Context, bound: &[Var], value: &Exp, body: &Exp) -> Optio
     if pads.len() != bound.len() || !pads.iter().zip(bound).all(|(pad, v)| pad.of == *v && pad.size == first.size) {
         return None;
     }
+    // `[a[i] > 0] * a[i]` reads the array twice: one element for both would have to be bound, as `fuse` does.
+    if first.condition.mentions_any(bound) {
+        return None;
+    }
     let same = |pad: &Pad| {
         let renamed = Substitution::from_iter([(pad.index, Exp::Var(first.index))]);
         substitute(cx.vars, pad.condition.clone(), &renamed) == *first.condition
