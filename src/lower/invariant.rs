@@ -50,7 +50,7 @@ fn take_reads(kernel: &mut Kernel, l: &mut Loop, surely_runs: bool, out: &mut Ve
         s.for_each_expr(&mut |e| sure_reads(l, &inside, e, &mut found));
     }
     let runs = Expr::Op(Op::Lt, vec![l.lo.clone(), l.hi.clone()]);
-    let mut loaded: Vec<(Expr, Local)> = vec![];
+    let (mut loaded, mut read): (Vec<(Expr, Local)>, _) = (vec![], vec![]);
     for load in found {
         if loaded.iter().any(|(known, _)| *known == load) {
             continue;
@@ -61,9 +61,12 @@ fn take_reads(kernel: &mut Kernel, l: &mut Loop, surely_runs: bool, out: &mut Ve
             out.push(Stmt::Let(value, load.clone()));
         } else {
             out.push(Stmt::Var(value, Expr::Lit(Lit::zero(scalar))));
-            out.push(Stmt::If(runs.clone(), vec![Stmt::Set(Target::Local(value), load.clone())], vec![]));
+            read.push(Stmt::Set(Target::Local(value), load.clone()));
         }
         loaded.push((load, value));
+    }
+    if !read.is_empty() {
+        out.push(Stmt::If(runs, read, vec![]));
     }
     if !loaded.is_empty() {
         l.body.iter_mut().for_each(|s| replace(s, &loaded));

@@ -56,7 +56,7 @@ fn moved(kernel: &mut Kernel, analysis: &Analysis, mut l: Loop, out: &mut Vec<St
     for s in reached {
         s.for_each_expr(&mut |e| sure_loads(e, &mut found));
     }
-    let mut loaded = vec![];
+    let (mut loaded, mut read) = (vec![], vec![]);
     for (b, offset) in found {
         let load = Expr::Load(b, Box::new(offset));
         let Expr::Load(_, offset) = &load else { unreachable!("it is a read") };
@@ -66,10 +66,11 @@ fn moved(kernel: &mut Kernel, analysis: &Analysis, mut l: Loop, out: &mut Vec<St
         }
         let value = kernel.fresh_local("element", kernel.buffer(b).scalar);
         before.push(Stmt::Var(value, Expr::Lit(Lit::zero(kernel.buffer(b).scalar))));
-        before.push(Stmt::If(runs.clone(), vec![Stmt::Set(Target::Local(value), load.clone())], vec![]));
+        read.push(Stmt::Set(Target::Local(value), load.clone()));
         loaded.push((load, value));
     }
     if !loaded.is_empty() {
+        before.push(Stmt::If(runs.clone(), read, vec![]));
         l.body.iter_mut().for_each(|s| replace(s, &loaded));
     }
     out.extend(before);

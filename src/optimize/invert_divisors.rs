@@ -9,7 +9,8 @@
 //! ```
 //! The inverse of a denormal number is infinite where a quotient need not be, and that of a huge number is denormal. So both operands
 //! are made larger first, or smaller, by a power of two: `(x * scale) * inverse`, `inverse = 1 / (t * scale)`. Where the quotient
-//! is neither infinite nor zero that is exact, but for the rounding of the inverse and of one product.
+//! is neither infinite nor zero that is exact, but for the rounding of the inverse and of one product. A root needs none of that: it
+//! is zero, infinite or far from both.
 //!
 //! It runs last: to whoever reads a derivative a quotient says more.
 
@@ -31,10 +32,18 @@ const TYPICAL: f64 = 100.0;
 /// What is done by a condition is taken to be done so often.
 const CHANCE: f64 = 0.25;
 
+/// What something is divided by.
+#[derive(Default)]
+struct Divisors {
+    vars: FxHashSet<Var>,
+    /// Variables, also others, whose inverses are as good as they are.
+    moderate: FxHashSet<Var>,
+}
+
 pub fn invert_divisors(cx: &mut Context, exp: Exp) -> Exp {
-    let mut divisors = FxHashSet::default();
+    let mut divisors = Divisors::default();
     collect(&exp, &mut divisors);
-    if divisors.is_empty() {
+    if divisors.vars.is_empty() {
         return exp;
     }
     let free: Vec<Var> = exp.free_vars();
@@ -43,11 +52,31 @@ pub fn invert_divisors(cx: &mut Context, exp: Exp) -> Exp {
 }
 
 /// The variables that something is divided by, and the arrays.
-fn collect(exp: &Exp, out: &mut FxHashSet<Var>) {
+fn collect(exp: &Exp, out: &mut Divisors) {
     if let Some((v, _)) = divisor(exp) {
-        out.insert(v);
+        out.vars.insert(v);
+    }
+    if let Exp::Let(vars, value, _) = exp {
+        let moderate = vars.iter().enumerate().filter(|(k, _)| is_moderate(value, (vars.len() > 1).then_some(*k)));
+        out.moderate.extend(moderate.map(|(_, v)| *v));
     }
     exp.for_each_child(&mut |e| collect(e, out));
+}
+
+/// Whether a value, or a part of a tuple, is zero, infinite, or neither so small nor so large that its inverse would round otherwise.
+fn is_moderate(exp: &Exp, part: Option<usize>) -> bool {
+    match exp {
+        Exp::Tuple(parts) => part.is_some_and(|k| is_moderate(&parts[k], None)),
+        Exp::For(_, _, e) | Exp::Guard(_, e) | Exp::Let(_, _, e) => is_moderate(e, part),
+        Exp::If(_, a, b) => is_moderate(a, part) && is_moderate(b, part),
+        Exp::Op(Op::Sqrt, ..) => true,
+        Exp::Op(Op::Neg | Op::Abs, args, _) => is_moderate(&args[0], None),
+        Exp::Op(Op::Max | Op::Min, args, _) => args.iter().all(|e| is_moderate(e, None)),
+        // Roots are not negative, so nothing is lost between them.
+        Exp::Op(Op::Add, args, _) => args.iter().all(|e| matches!(e, Exp::Op(Op::Sqrt, ..))),
+        Exp::Lit(lit) => lit.as_float().is_some_and(|x| x == 0.0 || (1e-30..1e30).contains(&x.abs())),
+        _ => false,
+    }
 }
 
 /// The variable that something is divided by, or the array and the keys of its element.
@@ -64,14 +93,14 @@ fn divisor(exp: &Exp) -> Option<(Var, &[Exp])> {
 }
 
 /// The rule where variables are bound.
-fn everywhere(cx: &mut Context, exp: Exp, divisors: &mut FxHashSet<Var>, least: f64) -> Exp {
+fn everywhere(cx: &mut Context, exp: Exp, divisors: &mut Divisors, least: f64) -> Exp {
     let inside = match exp {
         Exp::Loop(_) | Exp::History(_) => LEAST_IN_STEPS,
         Exp::For(..) | Exp::Sum(..) | Exp::Reduce(..) => LEAST,
         _ => least,
     };
     let (names, exp) = named(cx, exp);
-    divisors.extend(names.iter().map(|(v, _)| *v));
+    divisors.vars.extend(names.iter().map(|(v, _)| *v));
     let mut facts = std::mem::take(&mut cx.facts);
     let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
         std::mem::swap(&mut cx.facts, facts);
@@ -143,14 +172,14 @@ fn divided_by(exp: Exp, element: &Exp, v: Var) -> Exp {
 }
 
 /// The body of variables, where those of them that it divides by often are inverted first.
-fn within(cx: &mut Context, vars: &[Var], body: Exp, divisors: &FxHashSet<Var>, least: f64) -> Exp {
+fn within(cx: &mut Context, vars: &[Var], body: Exp, divisors: &Divisors, least: f64) -> Exp {
     let mut body = body;
-    for v in vars.iter().filter(|v| divisors.contains(v)) {
+    for v in vars.iter().filter(|v| divisors.vars.contains(v)) {
         let ty = cx.vars.ty(*v).clone();
         let (Type::Scalar(scalar) | Type::Array(_, scalar)) = ty else { continue };
         let least = if ty.shape().is_empty() { least } else { LEAST_EACH };
         if scalar.is_float() && quotients(cx, &body, *v, ty.shape(), &mut vec![], 1.0) >= least {
-            body = inverted(cx, *v, scalar, ty.shape(), body);
+            body = inverted(cx, *v, scalar, ty.shape(), divisors.moderate.contains(v), body);
         }
     }
     body
@@ -203,21 +232,27 @@ fn is_every(keys: &[Exp], shape: &[Size], loops: &[(Var, Size)]) -> bool {
 }
 
 /// A body behind the inverses of a divisor, with products for its quotients.
-fn inverted(cx: &mut Context, v: Var, scalar: Scalar, shape: &[Size], body: Exp) -> Exp {
+fn inverted(cx: &mut Context, v: Var, scalar: Scalar, shape: &[Size], moderate: bool, body: Exp) -> Exp {
     cx.changed = true;
+    let ty = Type::array(shape.to_vec(), scalar);
+    let axes: Vec<(Var, Size)> = shape.iter().map(|size| (cx.vars.fresh("i", Type::I64), size.clone())).collect();
+    let element = || index(v, axes.iter().map(|(i, _)| Exp::Var(*i)).collect(), Site::default());
+    if moderate {
+        let inverse = cx.vars.fresh("inverse", ty);
+        let body = multiplied(body, v, shape, &[inverse], &mut vec![]);
+        let value = op2(Op::Div, float(scalar, 1.0), element());
+        return let_(vec![inverse], axes.into_iter().rev().fold(value, |e, (i, size)| for_(i, size, e)), body);
+    }
     let (least, most, larger) = match scalar {
         Scalar::F32 => (f32::MIN_POSITIVE as f64, 2f64.powi(100), 2f64.powi(30)),
         _ => (f64::MIN_POSITIVE, 2f64.powi(1000), 2f64.powi(60)),
     };
-    let axes: Vec<(Var, Size)> = shape.iter().map(|size| (cx.vars.fresh("i", Type::I64), size.clone())).collect();
-    let element = || index(v, axes.iter().map(|(i, _)| Exp::Var(*i)).collect(), Site::default());
     let size = || op1(Op::Abs, element());
     let smaller = if_(op2(Op::Gt, size(), float(scalar, most)), float(scalar, 1.0 / larger), float(scalar, 1.0));
     let scale = if_(op2(Op::Lt, size(), float(scalar, least)), float(scalar, larger), smaller);
     let inverse = |scale: Var| op2(Op::Div, float(scalar, 1.0), mul(element(), scale));
-    let ty = Type::array(shape.to_vec(), scalar);
     let names = [cx.vars.fresh("scale", ty.clone()), cx.vars.fresh("inverse", ty)];
-    let body = multiplied(body, v, shape, names, &mut vec![]);
+    let body = multiplied(body, v, shape, &names, &mut vec![]);
     if shape.is_empty() {
         return let_(vec![names[0]], scale, let_(vec![names[1]], inverse(names[0]), body));
     }
@@ -227,8 +262,8 @@ fn inverted(cx: &mut Context, v: Var, scalar: Scalar, shape: &[Size], body: Exp)
     let_(names.to_vec(), every, body)
 }
 
-/// Products with inverses instead of quotients.
-fn multiplied(exp: Exp, v: Var, shape: &[Size], names: [Var; 2], loops: &mut Vec<(Var, Size)>) -> Exp {
+/// Products with scales and inverses instead of quotients.
+fn multiplied(exp: Exp, v: Var, shape: &[Size], names: &[Var], loops: &mut Vec<(Var, Size)>) -> Exp {
     let depth = loops.len();
     loops.extend(entered(&exp));
     let exp = exp.map_children(&mut |e| multiplied(e, v, shape, names, loops));
@@ -237,8 +272,12 @@ fn multiplied(exp: Exp, v: Var, shape: &[Size], names: [Var; 2], loops: &mut Vec
         Some((w, keys)) if w == v && (keys.is_empty() || is_every(keys, shape, loops)) => {
             let keys = keys.to_vec();
             let Exp::Op(_, mut args, _) = exp else { panic!("invert_divisors: a quotient is an operation") };
-            let [scale, inverse] = names.map(|name| index(name, keys.clone(), Site::default()));
-            mul(mul(args.remove(0), scale), inverse)
+            let dividend = args.remove(0);
+            let mut factors: Vec<Exp> = names.iter().map(|name| index(*name, keys.clone(), Site::default())).collect();
+            if !matches!(&dividend, Exp::Lit(lit) if lit.as_float() == Some(1.0)) {
+                factors.insert(0, dividend);
+            }
+            factors.into_iter().reduce(mul).expect("an inverse at least")
         }
         _ => exp,
     }

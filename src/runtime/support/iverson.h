@@ -220,6 +220,7 @@ static inline int64_t iv_part_start(int64_t side, int64_t parts, int64_t part)
 {
     return iv_int_min(side, 16 * iv_chunk_start(0, (side + 15) / 16, parts, part));
 }
+#if defined(_OPENMP)
 /* A matrix product by the threads of a call: the longer side is cut among them. */
 #define IV_SHARED(gemm, T)                                                                                             \
     static __attribute__((noinline, unused)) void iv_shared_##gemm(                                                    \
@@ -229,8 +230,8 @@ static inline int64_t iv_part_start(int64_t side, int64_t parts, int64_t part)
     {                                                                                                                  \
         const bool by_rows = rows >= columns;                                                                          \
         const int64_t side = by_rows ? rows : columns, other = by_rows ? columns : rows;                               \
-        const int64_t parts = iv_parts(side, other, depth, IV_SHARING(context));                                       \
-        IV_PARALLEL_PARTS                                                                                              \
+        const int64_t parts = iv_parts(side, other, depth, context->threads);                                          \
+        _Pragma("omp parallel for schedule(static, 1) num_threads((int)parts) if (parts > 1)")                         \
         for (int64_t part = 0; part < parts; part++) {                                                                 \
             const iv_float_mode mode = flush ? iv_flush() : (iv_float_mode)0;                                          \
             const int64_t from = iv_part_start(side, parts, part), count = iv_part_start(side, parts, part + 1) - from; \
@@ -244,15 +245,19 @@ static inline int64_t iv_part_start(int64_t side, int64_t parts, int64_t part)
             if (flush) iv_restore(mode);                                                                               \
         }                                                                                                              \
     }
-#if defined(_OPENMP)
-#define IV_SHARING(context) (context)->threads
-#define IV_PARALLEL_PARTS _Pragma("omp parallel for schedule(static, 1) num_threads((int)parts) if (parts > 1)")
-#else
-#define IV_SHARING(context) 1
-#define IV_PARALLEL_PARTS
-#endif
 IV_SHARED(gemm, double)
 IV_SHARED(gemm32, float)
+#else
+/* By the only one, whose floats have their mode. */
+#define iv_shared_gemm(context, rows, columns, depth, dest, dest_row, dest_column, left, left_row, left_column, right, \
+                       right_row, right_column, scale, accumulate, flush)                                              \
+    (context)->gemm(rows, columns, depth, dest, dest_row, dest_column, left, left_row, left_column, right, right_row,  \
+                    right_column, scale, accumulate)
+#define iv_shared_gemm32(context, rows, columns, depth, dest, dest_row, dest_column, left, left_row, left_column, right, \
+                         right_row, right_column, scale, accumulate, flush)                                            \
+    (context)->gemm32(rows, columns, depth, dest, dest_row, dest_column, left, left_row, left_column, right,           \
+                      right_row, right_column, scale, accumulate)
+#endif
 /* The error of the first chunk that has one is the error of the loop. */
 typedef struct {
     int64_t chunk;

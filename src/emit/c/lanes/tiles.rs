@@ -25,11 +25,18 @@ impl Emitter<'_> {
         self.out += &format!("{WIDE}\n");
         line!(self, "for (; {a}_at + {ROWS} <= {a}_end; {a}_at += {ROWS}) {{");
         self.depth += 1;
-        line!(self, "int64_t {b}_from = INT64_MIN, {b}_to = INT64_MAX;");
-        for r in 0..ROWS {
-            line!(self, "{{ {} {b}_from = iv_int_max({b}_from, {lo}); {b}_to = iv_int_min({b}_to, {hi}); }}", row(r));
+        // Steps that not all rows make are made behind, row by row.
+        let is_ragged = |end: &Expr| end.mentions(l.index);
+        let (ragged_start, ragged_end) = (is_ragged(&inner_loop.lo), is_ragged(&inner_loop.hi));
+        if ragged_start || ragged_end {
+            line!(self, "int64_t {b}_from = INT64_MIN, {b}_to = INT64_MAX;");
+            for r in 0..ROWS {
+                line!(self, "{{ {} {b}_from = iv_int_max({b}_from, {lo}); {b}_to = iv_int_min({b}_to, {hi}); }}", row(r));
+            }
+            line!(self, "{b}_to = iv_int_max({b}_from, {b}_to);");
+        } else {
+            line!(self, "const int64_t {b}_from = {lo}, {b}_to = {hi};");
         }
-        line!(self, "{b}_to = iv_int_max({b}_from, {b}_to);");
         for r in 0..ROWS {
             let names: Vec<String> = (0..vectors).map(|m| total(r, m)).collect();
             line!(self, "iv_v8d {};", names.join(", "));
@@ -51,10 +58,13 @@ impl Emitter<'_> {
             self.line("{");
             self.depth += 1;
             self.line(&row(r));
-            if inner_loop.lo.mentions(l.index) {
+            if ragged_start {
                 line!(self, "for (int64_t {b} = {lo}; {b} < iv_int_min({b}_from, {hi}); {b}++) {{ {} }}", step(self, r));
             }
-            line!(self, "for (int64_t {b} = iv_int_max({b}_to, {lo}); {b} < {hi}; {b}++) {{ {} }}", step(self, r));
+            // Where only starts differ, the steps in common may be none at all, from behind some rows' end.
+            if ragged_start || ragged_end {
+                line!(self, "for (int64_t {b} = iv_int_max({b}_to, {lo}); {b} < {hi}; {b}++) {{ {} }}", step(self, r));
+            }
             for m in 0..vectors {
                 line!(self, "iv_v8d {} = {};", self.part(*total_local, m), total(r, m));
             }
