@@ -10,7 +10,7 @@ use crate::cost::compare::{Less, less, second_is_typically_less};
 use crate::cost::{Poly, cost};
 use crate::differentiate::saving::Saving;
 use crate::differentiate::{differentiate, partials};
-use crate::ir::build::{exp_size, i64, if_, op2, size_exp};
+use crate::ir::build::{bind_sizes, exp_size, i64, if_, op2, size_exp};
 use crate::ir::facts::{Facts, Proofs};
 use crate::ir::fingerprint::fingerprint;
 use crate::ir::traverse::{Substitution, copy, substitute};
@@ -275,11 +275,17 @@ impl Compiler {
         self.define(hidden.sizes);
         let (sizes, function) = (self.program.function(hidden.sizes).clone(), self.program.function(id).clone());
         let visible: Vec<Var> = function.visible().map(|(_, v)| v).collect();
-        let mut names = Substitution::default();
-        let (old, new) = (sizes.sizes.iter().chain(&sizes.params), function.sizes.iter().chain(&visible));
-        old.zip(new).for_each(|(old, new)| {
-            names.insert(*old, Exp::Var(*new));
-        });
+        // What is known of a call may have taken sizes and parameters from the function, not from what counts for it.
+        let (types, args): (Vec<Type>, Vec<Exp>) = visible.iter().map(|v| (self.program.vars.ty(*v).clone(), Exp::Var(*v))).unzip();
+        if sizes.params.len() != args.len() {
+            return;
+        }
+        let bound = bind_sizes(&self.program, hidden.sizes, &types, &args);
+        if !sizes.sizes.iter().all(|v| bound.contains_key(v)) {
+            return;
+        }
+        let mut names: Substitution = sizes.sizes.iter().map(|v| (*v, size_exp(&bound[v]))).collect();
+        names.extend(sizes.params.iter().copied().zip(args));
         let Body::Exp(value) = &sizes.body else { return };
         let value = copy(&mut self.program.vars, value, &names);
         let values = match value {
@@ -414,9 +420,7 @@ impl Compiler {
             Less::First => call(forward),
             Less::Second => call(reverse),
             Less::FirstUpTo(size) if is_known(&size) => if_(op2(Op::Le, size_exp(&size), i64(0)), call(forward), call(reverse)),
-            Less::FirstUpTo(_) | Less::Unknown => {
-                call(if second_is_typically_less(&a, &b) { reverse } else { forward })
-            }
+            Less::FirstUpTo(_) | Less::Unknown => call(if second_is_typically_less(&a, &b) { reverse } else { forward }),
         }
     }
 

@@ -716,6 +716,24 @@ fn branches_change_what_they_ask() {
     }
 }
 
+/// Rows of twelve numbers in small arrays: what is left behind a vector of eight is not aligned by half of one more.
+#[test]
+fn small_arrays_have_rows_of_any_length() {
+    let second = "def g(W: [3, d, d]f64, U: [3, d, d]f64, xs: [t, d]f64) -> f64 =
+      let h = loop h = for i in 0..d. 0.0 for s in 0..t do
+        let z = for i. sigmoid((sum j. W[0, i, j] * xs[s, j]) + (sum j. U[0, i, j] * h[j]));
+        let g = for i. sigmoid((sum j. W[1, i, j] * xs[s, j]) + (sum j. U[1, i, j] * h[j]));
+        let c = for i. tanh((sum j. W[2, i, j] * xs[s, j]) + (sum j. U[2, i, j] * g[j] * h[j]));
+        for i. (1 - z[i]) * h[i] + z[i] * c[i];
+      sum i. h[i]^2
+    def f(W: [3, 2, 2]f64, U: [3, 2, 2]f64, xs: [t, 2]f64) -> (
+      ([3, 2, 2, 3, 2, 2]f64, [3, 2, 2, 3, 2, 2]f64, [3, 2, 2, t, 2]f64),
+      ([3, 2, 2, 3, 2, 2]f64, [3, 2, 2, 3, 2, 2]f64, [3, 2, 2, t, 2]f64),
+      ([t, 2, 3, 2, 2]f64, [t, 2, 3, 2, 2]f64, [t, 2, t, 2]f64)
+    ) = hessian(g)(W, U, xs)";
+    check_text(second, &[(1, 0), (2, 0), (3, 0)]);
+}
+
 /// Sums of several steps at once where what is done with them goes from step to step; not where they need what the step before did.
 #[test]
 fn sums_of_several_steps_in_order() {

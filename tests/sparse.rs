@@ -12,9 +12,11 @@ mod harness;
 use generator::grow::grow;
 use generator::matrix::Matrix;
 use harness::matrices::check_sparse;
-use harness::stages::{Stages, Target};
+use harness::stages::{Stages, TOLERANCE, Target, check_same};
 use harness::{fits, load, sample, with_sizes};
+use iverson::ir::specialize::{Known, Taken, inner_sizes, specialize};
 use iverson::ir::{Body, Exp, FunctionId, Program};
+use iverson::value::Value;
 use iverson::value::literal;
 use iverson::value::named::Named;
 use iverson::value::tree::Wanted;
@@ -96,6 +98,9 @@ fn run(program: &Program, command: &str) -> Result<String, String> {
     };
     let stages = Stages::new(program, id)?;
     let outcome = stages.call(&args, Target::Compiled)?;
+    if let Ok((value, _)) = &outcome {
+        same_for_its_sizes(program, id, &args, value)?;
+    }
     match (outcome, word) {
         (Err(failure), "fails") => Ok(failure.message),
         (Err(failure), _) => Err(format!("the call fails: {}", failure.message)),
@@ -110,6 +115,15 @@ fn run(program: &Program, command: &str) -> Result<String, String> {
             Ok(Named::labelled(value, program.result_type(id)).pretty(0))
         }
     }
+}
+
+/// Compares code that is made for the sizes of a call alone.
+fn same_for_its_sizes(program: &Program, id: FunctionId, args: &[Value], wanted: &Value) -> Result<(), String> {
+    let bound = iverson::bind::sizes(program, id, args).map_err(|e| e.to_string())?;
+    let sizes = inner_sizes(program, id).into_iter().map(|v| (v, bound[&v])).collect();
+    let (program, id) = specialize(program, id, &Known { sizes, ..Known::default() }, Taken::Still);
+    let found = Stages::new(&program, id)?.call(args, Target::Compiled)?.map_err(|f| f.message)?.0;
+    check_same(wanted, &found, TOLERANCE).map_err(|e| format!("at its sizes: {e}"))
 }
 
 fn split_commas(text: &str) -> Vec<String> {

@@ -352,9 +352,7 @@ impl Atom {
             Atom::Var(_) | Atom::Data(..) => 0,
             Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => a.sums_within().max(b.sums_within()),
             Atom::NonNegative(p) | Atom::Zero(p) => p.sums_within(),
-            Atom::Sum(_, lo, hi, body) | Atom::Most(_, lo, hi, body) => {
-                lo.sums_within().max(hi.sums_within()).max(1 + body.sums_within())
-            }
+            Atom::Sum(_, lo, hi, body) | Atom::Most(_, lo, hi, body) => lo.sums_within().max(hi.sums_within()).max(1 + body.sums_within()),
         }
     }
 

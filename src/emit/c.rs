@@ -445,7 +445,7 @@ impl Emitter<'_> {
         let info = self.names.kernel.buffer(b);
         let (ty, name) = (type_name(info.scalar), self.names.buffer(b).to_string());
         match info.home {
-            Home::Stack(n) => line!(self, "{ty} {name}[{n}];"),
+            Home::Stack(n) => line!(self, "{ty} {name}[{n}] IV_ALIGNED;"),
             Home::Arena(k) => {
                 let slot = &self.names.kernel.arena[k];
                 match &slot.copies {

@@ -387,31 +387,41 @@ impl Lowering<'_> {
         if [&rows, &columns, &depths].iter().any(|group| group.is_empty()) {
             return false;
         }
-        // What is left are loops around the product; those along axes must stand in front.
+        // What is left are loops around the product. Where those along axes stand in front, each has a part of the result to itself.
         let chosen = [&rows[..], &columns, &depths].concat();
         let outer: Vec<&Binder> = nest.binders.iter().enumerate().filter(|(k, _)| !chosen.contains(k)).map(|(_, b)| b).collect();
         let leading = outer.iter().filter_map(|b| b.axis).enumerate().all(|(k, axis)| k == axis);
         let fixed = |size: &Size| chosen.iter().all(|k| !size.mentions(nest.binders[*k].var));
-        if !leading || !nest.binders.iter().all(|b| fixed(&b.lo) && fixed(&b.hi)) {
+        if !nest.binders.iter().all(|b| fixed(&b.lo) && fixed(&b.hi)) {
             return false;
         }
-        let accumulate = !nest.store || outer.iter().any(|b| b.axis.is_none());
+        let accumulate = !nest.store || !leading || outer.iter().any(|b| b.axis.is_none());
         let whole = Dest::Array(nest.dest.clone());
         if nest.store && accumulate {
             self.zero(&whole);
         }
         self.touched.push((nest.dest.clone(), None));
         let plan = Product { a, b, rows, columns, depths, scales: &scales, accumulate };
-        self.around(&outer, nest, &plan, &whole);
+        let axes = nest.binders.iter().filter(|b| b.axis.is_some()).count();
+        let place = if leading { Place::Part(whole) } else { Place::Among(whole, vec![Expr::int(0); axes]) };
+        self.around(&outer, nest, &plan, &place);
         true
     }
 
     /// The loops around a matrix product, then the product.
-    fn around(&mut self, outer: &[&Binder], nest: &Nest, plan: &Product, place: &Dest) {
+    fn around(&mut self, outer: &[&Binder], nest: &Nest, plan: &Product, place: &Place) {
         if let [first, rest @ ..] = outer {
             let kind = if first.axis.is_some() { Order::Independent } else { Order::Sequential };
             return self.loop_over(&first.range(), kind, |l, index| {
-                let inner = if first.axis.is_some() { l.dest_at(place, &[Expr::Local(index)]) } else { place.clone() };
+                let inner = match (first.axis, place) {
+                    (None, place) => place.clone(),
+                    (Some(_), Place::Part(part)) => Place::Part(l.dest_at(part, &[Expr::Local(index)])),
+                    (Some(axis), Place::Among(whole, keys)) => {
+                        let mut keys = keys.clone();
+                        keys[axis] = Expr::Local(index);
+                        Place::Among(whole.clone(), keys)
+                    }
+                };
                 l.around(rest, nest, plan, &inner);
             });
         }
@@ -452,10 +462,19 @@ impl Lowering<'_> {
     }
 
     /// The loops of the product itself, in the better order.
-    fn small_product(&mut self, nest: &Nest, plan: &Product, place: &Dest) {
-        let Dest::Array(view) = place else { panic!("lower: a matrix product has a matrix as its destination") };
+    fn small_product(&mut self, nest: &Nest, plan: &Product, place: &Place) {
         let mut inner: Vec<usize> = [&plan.rows[..], &plan.columns, &plan.depths].concat();
         inner.sort();
+        let place = match place {
+            Place::Part(part) => part,
+            Place::Among(whole, keys) => {
+                let binders: Vec<Binder> = inner.into_iter().map(|k| nest.binders[k].clone()).collect();
+                let part = Nest { binders, reads: nest.reads.clone(), written: nest.written.clone(), store: false, ..*nest };
+                let order = self.innermost(&part).and_then(|best| self.inside(&part.binders, best)).unwrap_or(part.binders);
+                return self.added(&order, nest.body, whole, 0, &mut keys.clone());
+            }
+        };
+        let Dest::Array(view) = place else { panic!("lower: a matrix product has a matrix as its destination") };
         let gone = nest.dest.shape.len() - plan.rows.len() - plan.columns.len();
         let binders: Vec<Binder> =
             inner.into_iter().map(|k| Binder { axis: nest.binders[k].axis.map(|a| a - gone), ..nest.binders[k].clone() }).collect();
@@ -467,6 +486,15 @@ impl Lowering<'_> {
             self.ordered(&binders, nest.body, place, 0, part.store);
         }
     }
+}
+
+/// Where a matrix product goes within the result of its nest.
+#[derive(Clone)]
+enum Place {
+    /// To a part that is its own.
+    Part(Dest),
+    /// Among others, which the keys of the loops around tell from it.
+    Among(Dest, Vec<Expr>),
 }
 
 /// Which loops and reads make the matrix product of a nest.

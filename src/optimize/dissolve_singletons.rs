@@ -6,6 +6,7 @@
 //! | `sum i. {i + c -> e(i)}` | `for t. [a <= t - c and t - c < b] * e(t - c)` |
 //! | `sum i. {c -> e}` | `{c -> sum i. e}` |
 //! | `sum i. ({(c, i) -> e}, {i -> f})` | `let (a, b) = for i. (e, f); ({c -> a}, b)` |
+//! | `sum i. (x, {(c, i) -> e})` | `let (a, b) = sum i. (x, {i -> e}); (a, {c -> b})`, where `c` is an index |
 //! | `sum i. for t. e` | `for t. sum i. e` |
 //!
 //! Keys that are data stay: such a sum adds into its destination. A key that is not known to be in range stays as
@@ -162,6 +163,7 @@ fn rule(cx: &mut Context, exp: Exp, carried: &FxHashSet<Var>) -> Rewrite {
             Ok(under(&places, singleton(places.clone(), row, site)))
         }
         Some(Way::GenerateAll(positions)) => Ok(generate_all(cx, (*range).clone(), around, core, positions, &under)),
+        Some(Way::PullFronts(counts)) => Ok(pull_fronts(cx, range, around, core, &counts)),
         Some(Way::Pull) => {
             let Exp::Singleton(places, value, site) = core else { unreachable!() };
             let total = Exp::Sum(range.clone(), Box::new(wrap(around, *value)));
@@ -204,6 +206,8 @@ enum Way {
     GenerateAll(Vec<usize>),
     /// No key depends on the index.
     Pull,
+    /// Several sums of one body: so many keys of each do not depend on the index.
+    PullFronts(Vec<usize>),
     /// A sum of generated arrays.
     Interchange,
 }
@@ -271,27 +275,66 @@ fn choose(cx: &Context, scope: &Scope, core: &Exp) -> Option<Way> {
             }
             None
         }
-        // Several sums of one body: where all of them generate over the same index.
-        Exp::Tuple(parts) => {
-            let mut axes: Vec<&Size> = vec![];
-            let mut positions = vec![];
-            for part in parts {
-                let Exp::Singleton(places, _, site) = part else { return None };
-                let position = places.iter().position(|(key, _)| *key == Exp::Var(i))?;
-                let (key, size) = &places[position];
-                let before_comes_out = places[..position].iter().all(|(k, s)| scope.comes_out(cx.vars, k, s, *site));
-                if !before_comes_out || !cx.facts.in_range(key, size) || !scope.fixed_size(size) || !scope.may_fill(size) {
-                    return None;
-                }
-                axes.push(size);
-                positions.push(position);
-            }
-            let same = axes.windows(2).all(|w| w[0].axis() == w[1].axis());
-            same.then_some(Way::GenerateAll(positions))
-        }
+        Exp::Tuple(parts) => generate_all_at(cx, scope, parts).or_else(|| {
+            // What goes to one row goes there as a row, which sums around it may generate.
+            let comes_out =
+                |key: &Exp, size: &Size| matches!(key, Exp::Var(_)) && scope.fixed(key, size) && scope.facts.in_range(key, size);
+            let counts: Vec<usize> = parts
+                .iter()
+                .map(|part| match part {
+                    Exp::Singleton(places, ..) => places.iter().take_while(|(key, size)| comes_out(key, size)).count(),
+                    _ => 0,
+                })
+                .collect();
+            counts.iter().any(|n| *n > 0).then_some(Way::PullFronts(counts))
+        }),
         Exp::For(_, size, _) => (scope.fixed_size(size) && scope.free).then_some(Way::Interchange),
         _ => None,
     }
+}
+
+/// Several sums of one body: where all of them generate over the same index.
+fn generate_all_at(cx: &Context, scope: &Scope, parts: &[Exp]) -> Option<Way> {
+    let i = scope.range.index;
+    let mut axes: Vec<&Size> = vec![];
+    let mut positions = vec![];
+    for part in parts {
+        let Exp::Singleton(places, _, site) = part else { return None };
+        let position = places.iter().position(|(key, _)| *key == Exp::Var(i))?;
+        let (key, size) = &places[position];
+        let before_comes_out = places[..position].iter().all(|(k, s)| scope.comes_out(cx.vars, k, s, *site));
+        if !before_comes_out || !cx.facts.in_range(key, size) || !scope.fixed_size(size) || !scope.may_fill(size) {
+            return None;
+        }
+        axes.push(size);
+        positions.push(position);
+    }
+    let same = axes.windows(2).all(|w| w[0].axis() == w[1].axis());
+    same.then_some(Way::GenerateAll(positions))
+}
+
+/// `sum i. around ({(c, ..) -> e}, …)`, with the keys in front outside.
+fn pull_fronts(cx: &mut Context, range: Box<Range>, around: Vec<Around>, core: Exp, counts: &[usize]) -> Exp {
+    let Exp::Tuple(parts) = core else { unreachable!("chosen for tuples") };
+    let (mut fronts, mut values) = (vec![], vec![]);
+    for (part, count) in parts.into_iter().zip(counts) {
+        match part {
+            Exp::Singleton(mut places, value, site) if *count > 0 => {
+                let behind = places.split_off(*count);
+                fronts.push((places, site));
+                values.push(singleton(behind, *value, site));
+            }
+            part => {
+                fronts.push((vec![], Site::default()));
+                values.push(part);
+            }
+        }
+    }
+    let sums = Exp::Sum(range, Box::new(wrap(around, Exp::Tuple(values))));
+    let Type::Tuple(types) = type_of_exp(cx.vars, &sums) else { unreachable!("several sums are a tuple") };
+    let rows: Vec<Var> = types.iter().map(|ty| cx.vars.fresh("row", ty.clone())).collect();
+    let placed = rows.iter().zip(fronts).map(|(row, (places, site))| singleton(places, Exp::Var(*row), site)).collect();
+    let_(rows, sums, Exp::Tuple(placed))
 }
 
 fn solvable(key: &Exp, i: Var, bound: &[Var]) -> bool {

@@ -17,6 +17,7 @@
 //! save nothing where products were sums like others, other passes would put all in place again.
 
 use super::simplify::arrays::{factors, total};
+use super::simplify::lets::project;
 use super::{Context, Rewrite, rewrite_everywhere};
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy, replaced};
@@ -45,10 +46,14 @@ fn rule(cx: &mut Context, exp: Exp) -> Rewrite {
         Exp::Tuple(parts) if is_long(&n) && parts.iter().any(|p| is_row_of_product(i, p)) => Ok(beside(cx, (i, n), parts)),
         body @ (Exp::Let(..) | Exp::Tuple(_)) if is_long(&n) => {
             let found = row_products(cx, i, &body);
-            if found.is_empty() {
-                return Err(for_(i, n, body));
-            }
-            Ok(rows_apart(cx, (i, n), body, found))
+            let is_new = !found.is_empty();
+            let (bindings, body) = rows_apart(cx, (i, &n), body, found);
+            let rows = match products_by_results(i, &body) {
+                found if found.is_empty() && !is_new => return Err(for_(i, n, body)),
+                found if found.is_empty() => for_(i, n, body),
+                found => results_first(cx, (i, n), body, found),
+            };
+            Ok(lets(bindings, rows))
         }
         body => Err(for_(i, n, body)),
     }
@@ -102,8 +107,13 @@ fn row_products(cx: &Context, i: Var, body: &Exp) -> Vec<RowProduct> {
 
 /// As many as each loop over elements computes, on the strict path.
 fn row_products_of(cx: &Context, (i, rows): (Var, &[Size]), value: &Exp, bound: &mut Vec<Var>, found: &mut Vec<RowProduct>) {
+    let whole = |range: &Range| exp_size(&range.hi).filter(|m| range.lo == i64(0) && is_long(m) && rows.contains(m));
     let (k, m, body) = match value {
-        Exp::For(k, m, body) if is_long(m) && rows.contains(m) => (*k, m, body),
+        Exp::For(k, m, body) if is_long(m) && rows.contains(m) => (*k, m.clone(), body),
+        Exp::Sum(range, body) => match whole(range) {
+            Some(m) => (range.index, m, body),
+            None => return,
+        },
         Exp::Tuple(parts) => return parts.iter().for_each(|part| row_products_of(cx, (i, rows), part, bound, found)),
         _ => return,
     };
@@ -140,17 +150,80 @@ fn result_rows(ty: &Type, rows: &mut Vec<Size>) {
     }
 }
 
-fn rows_apart(cx: &mut Context, (i, n): (Var, Size), body: Exp, found: Vec<RowProduct>) -> Exp {
+/// These products for all rows, and the body that reads them.
+fn rows_apart(cx: &mut Context, (i, n): (Var, &Size), body: Exp, found: Vec<RowProduct>) -> (Vec<(Vec<Var>, Exp)>, Exp) {
     let mut body = body;
     let mut bindings = vec![];
     for (product, k, m) in found {
         let scalar = type_of_exp(cx.vars, &product);
         let all = copy(cx.vars, &for_(i, n.clone(), for_(k, m.clone(), product.clone())), &Substitution::default());
-        let t = cx.vars.fresh("t", scalar.with_axis(&m).with_axis(&n));
+        let t = cx.vars.fresh("t", scalar.with_axis(&m).with_axis(n));
         bindings.push((vec![t], all));
         body = replaced(body, &product, &index(t, vec![Exp::Var(i), Exp::Var(k)], Site::default()));
     }
-    lets(bindings, for_(i, n, body))
+    (bindings, body)
+}
+
+/// Results of a traversal of rows, `for i. let y = …; (y, for k. sum j. y[j] * b[j, k])`, that are products of another result with a
+/// matrix: at which places these two are.
+fn products_by_results(i: Var, body: &Exp) -> Vec<(usize, usize)> {
+    let mut bound = vec![];
+    let mut rest = body;
+    while let Exp::Let(vars, _, inner) = rest {
+        bound.extend(vars);
+        rest = inner;
+    }
+    let Exp::Tuple(parts) = rest else { return vec![] };
+    let row_of = |part: &Exp| {
+        let Exp::For(k, m, sum) = part else { return None };
+        let Exp::Sum(range, product) = &**sum else { return None };
+        let Exp::Op(Op::Mul, args, _) = &**product else { return None };
+        let outside = |e: &Exp| !e.mentions(i) && !e.mentions_any(&bound);
+        let is_matrix = |e: &Exp| {
+            matches!(e, Exp::Index(array, keys, _) if matches!(**array, Exp::Var(_))
+                && keys.contains(&Exp::Var(*k)) && keys.contains(&Exp::Var(range.index)) && outside(e))
+        };
+        let is_whole = range.lo == i64(0) && exp_size(&range.hi).is_some_and(|size| is_long(&size)) && outside(&range.hi);
+        let fixed = is_long(m) && !m.mentions(i) && !bound.iter().any(|v| m.mentions(*v));
+        let row = |e: &Exp| match e {
+            Exp::Index(array, keys, _) if **keys == [Exp::Var(range.index)] => parts.iter().position(|other| *other == **array),
+            _ => None,
+        };
+        let (a, b) = (&args[0], &args[1]);
+        let other = if is_matrix(b) { row(a) } else { None }.or_else(|| if is_matrix(a) { row(b) } else { None })?;
+        (is_whole && fixed).then_some(other)
+    };
+    parts.iter().enumerate().filter_map(|(k, part)| Some((k, row_of(part)?))).collect()
+}
+
+fn results_first(cx: &mut Context, (i, n): (Var, Size), body: Exp, found: Vec<(usize, usize)>) -> Exp {
+    let mut rest = &body;
+    while let Exp::Let(_, _, inner) = rest {
+        rest = inner;
+    }
+    let Exp::Tuple(parts) = rest.clone() else { unreachable!("chosen for tuples") };
+    let others: Vec<usize> = (0..parts.len()).filter(|k| !found.iter().any(|(product, _)| product == k)).collect();
+    let (rest, _) = project(&body, &others).expect("a tuple has parts");
+    let names: Vec<Var> = others
+        .iter()
+        .map(|k| {
+            let ty = type_of_exp(cx.vars, &parts[*k]).with_axis(&n);
+            cx.vars.fresh("row", ty)
+        })
+        .collect();
+    let name_of = |k: usize| names[others.iter().position(|other| *other == k).expect("a row is no product")];
+    let mut results = vec![];
+    for (k, part) in parts.iter().enumerate() {
+        results.push(match found.iter().find(|(product, _)| *product == k) {
+            None => Exp::Var(name_of(k)),
+            Some((_, row)) => {
+                let whole = index(name_of(*row), vec![Exp::Var(i)], Site::default());
+                let product = replaced(part.clone(), &parts[*row], &whole);
+                copy(cx.vars, &for_(i, n.clone(), product), &Substitution::default())
+            }
+        });
+    }
+    let_(names, for_(i, n, rest), tuple(results))
 }
 
 /// The sum of products that a bracket leaves a triangle of, where it may be computed everywhere.

@@ -305,6 +305,16 @@ impl<'a> Linear<'a> {
         for v in vars.iter().filter(|v| term.clone().mentions(**v)).collect::<Vec<_>>() {
             let (value, path) = self.definition(*v)?;
             let value = project(self.vars, &value, &path)?;
+            // Data in sizes have to have a name: without it, all places of an axis may be meant, and a condition may hold.
+            if exp_size(&value).is_none() {
+                let is_sized = |e: &Exp| is_sized_by(self.vars, e, *v);
+                if term.loops.iter().any(|r| is_sized(&r.lo) || is_sized(&r.hi)) {
+                    return None;
+                }
+                term.guards.retain(|e| !is_sized(e));
+                let unknown: Vec<usize> = (0..term.keys.len()).filter(|k| is_sized(&term.keys[*k])).collect();
+                unknown.into_iter().for_each(|axis| self.touch_all(&mut term, axis));
+            }
             let mut put = |e: Exp| {
                 let own = copy(self.vars, &value, &Substitution::default());
                 substitute(self.vars, e, &Substitution::from_iter([(*v, own)]))
@@ -342,9 +352,7 @@ impl<'a> Linear<'a> {
     fn canonical(&mut self, mut term: Term) -> Term {
         for axis in 0..term.keys.len() {
             if !self.of_integers(&term.keys[axis]) {
-                let whole = self.whole(axis);
-                term.keys[axis] = Exp::Var(whole.index);
-                term.loops.push(whole);
+                self.touch_all(&mut term, axis);
             }
         }
         for k in (0..term.loops.len()).rev() {
@@ -357,6 +365,13 @@ impl<'a> Linear<'a> {
             }
         }
         term
+    }
+
+    /// A term at all places of an axis.
+    fn touch_all(&mut self, term: &mut Term, axis: usize) {
+        let whole = self.whole(axis);
+        term.keys[axis] = Exp::Var(whole.index);
+        term.loops.push(whole);
     }
 
     /// A loop over all places of an axis.
@@ -401,6 +416,15 @@ impl<'a> Linear<'a> {
         }
         out
     }
+}
+
+/// Whether a size in an expression, or one of a type in it, mentions a variable.
+fn is_sized_by(vars: &Vars, exp: &Exp, v: Var) -> bool {
+    let mut found = false;
+    exp.binds().iter().for_each(|b| vars.ty(*b).for_each_size(&mut |size| found |= size.mentions(v)));
+    exp.for_each_size(&mut |size| found |= size.mentions(v));
+    exp.for_each_child(&mut |e| found = found || is_sized_by(vars, e, v));
+    found
 }
 
 /// A loop of a term as a key says it: `axis`'s key is `sign * index + rest`.

@@ -365,6 +365,20 @@ fn arrays_added(cx: &mut Context, exp: Exp) -> Rewrite {
             return Ok(singleton(k.clone(), add((**a).clone(), (**b).clone()), *site));
         }
     }
+    // {k -> a} + [p] * {(k, l) -> b}   is   {k -> a + [p] * {l -> b}}
+    if let Exp::Singleton(front, first, site) = a {
+        let (condition, second) = match b {
+            Exp::Guard(p, e) => (Some(p), &**e),
+            e => (None, e),
+        };
+        if let Exp::Singleton(places, b, other) = second {
+            if places.len() > front.len() && places.starts_with(front) {
+                let rest = singleton(places[front.len()..].to_vec(), (**b).clone(), *other);
+                let rest = condition.into_iter().fold(rest, |e, p| guard((**p).clone(), e));
+                return Ok(singleton(front.clone(), add((**first).clone(), rest), *site));
+            }
+        }
+    }
     // What fills the array comes first, so that few places are added to it; not it to an array that is zero but for a few.
     if scatters(a) && !scatters(b) {
         return Ok(add(b.clone(), a.clone()));
