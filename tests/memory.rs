@@ -101,6 +101,23 @@ fn the_limit_can_be_given_and_is_reported() {
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("as 200MB or 4GB"));
 }
 
+/// Loops that data end are cut into blocks that fill the memory: of blocks that no loop comes to, nothing is taken, nor once for each
+/// of many loops side by side.
+#[test]
+fn blocks_that_are_not_reached_take_nothing() {
+    let program = "def ragged(x: [n]f64, len: [n]i64) -> f64 = sum i. loop a = x[i] for t in 0..len[i] do a * sin(a)\n";
+    let arguments = "hessian FILE ragged 'x=random(40)' 'len=range(40)' --json";
+    let limited = run_program(program, Some(LIMIT), arguments);
+    let free = run_program(program, None, &format!("{arguments} --target interpret"));
+    let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(limited.status.success(), "{}", String::from_utf8_lossy(&limited.stderr));
+    let read =
+        |output: &Output| -> Vec<f64> { text(output).split(|c| "[],{}: \n\"".contains(c)).filter_map(|word| word.parse().ok()).collect() };
+    let (limited, free) = (read(&limited), read(&free));
+    assert!(limited.len() == 1600 && free.len() == 1600);
+    limited.iter().zip(&free).for_each(|(a, b)| close(*a, *b));
+}
+
 /// A Jacobian whose mode is still to be chosen keeps to the limit, too.
 #[test]
 fn the_limit_holds_for_jacobians() {

@@ -4,6 +4,7 @@
 //! for each chunk and combined in order, and so are arrays that iterations add into, where that is little beside the
 //! work: the result is the same for any number of threads. What iterations share is only read.
 
+use super::buffers::HUGE;
 use super::work::Around;
 use super::*;
 use crate::types::size::Atom;
@@ -179,7 +180,7 @@ impl Marker<'_> {
     /// Whether memory is taken whose size is not known at entry.
     fn grows(&self, block: &[Stmt]) -> bool {
         block.iter().any(|s| {
-            let own = matches!(s, Stmt::Allocate(b, count) if count.as_int().is_none() && self.bounds.get(b).cloned().flatten().is_none());
+            let own = matches!(s, Stmt::Allocate(b, count) if count.as_int().is_none_or(|n| n >= HUGE) && self.bounds.get(b).cloned().flatten().is_none());
             own || s.blocks().iter().any(|b| self.grows(b))
         })
     }
