@@ -18,20 +18,57 @@ use super::tabulate::whole;
 use crate::ir::build::*;
 use crate::ir::traverse::{Substitution, copy};
 use crate::ir::*;
+use rustc_hash::FxHashMap;
 
 pub fn fuse(cx: &mut Context, exp: Exp) -> Exp {
-    within(cx, exp, &mut vec![])
+    let mut places = Places::default();
+    find_places(&exp, &mut places);
+    within(cx, exp, &mut vec![], &places)
+}
+
+/// The index that all reads of an array have as their first key; `None` if they have others, too, or it is used as a whole.
+type Places = FxHashMap<Var, Option<Var>>;
+
+fn find_places(exp: &Exp, places: &mut Places) {
+    exp.for_each_size(&mut |size| {
+        size.for_each_variable(&mut |v| {
+            places.insert(v, None);
+        })
+    });
+    match exp {
+        Exp::Var(v) => {
+            places.insert(*v, None);
+        }
+        Exp::Index(array, keys, _) => {
+            match &**array {
+                Exp::Var(v) => {
+                    let place = if let Some(Exp::Var(i)) = keys.first() { Some(*i) } else { None };
+                    let known = places.entry(*v).or_insert(place);
+                    *known = known.filter(|known| Some(*known) == place);
+                }
+                array => find_places(array, places),
+            }
+            keys.iter().for_each(|k| find_places(k, places));
+        }
+        exp => exp.for_each_child(&mut |e| find_places(e, places)),
+    }
+}
+
+/// Whether arrays are read at one index alone: without that, there is nothing to look for in all that follows.
+fn are_read_at_one(vars: &[Var], places: &Places) -> bool {
+    let mut used = vars.iter().filter_map(|v| places.get(v));
+    used.next().is_some_and(|first| first.is_some() && used.all(|place| place == first))
 }
 
 /// An expression in loops, of which all steps come to it or some.
-fn within(cx: &mut Context, exp: Exp, loops: &mut Vec<(Var, Size)>) -> Exp {
+fn within(cx: &mut Context, exp: Exp, loops: &mut Vec<(Var, Size)>, places: &Places) -> Exp {
     let exp = match exp {
         Exp::Let(vars, value, body) => match *value {
-            Exp::For(i, size, e) => {
+            Exp::For(i, size, e) if are_read_at_one(&vars, places) => {
                 match fuse_into(cx, &vars, i, &size, &e, *body).or_else(|body| own_element(cx, &vars, i, &size, &e, body, loops)) {
                     Ok(body) => {
                         cx.changed = true;
-                        return within(cx, body, loops);
+                        return within(cx, body, loops, places);
                     }
                     Err(body) => let_(vars, for_(i, size, *e), body),
                 }
@@ -47,7 +84,7 @@ fn within(cx: &mut Context, exp: Exp, loops: &mut Vec<(Var, Size)>) -> Exp {
     };
     let mark = loops.len();
     loops.extend(own);
-    let exp = exp.map_children(&mut |e| within(cx, e, loops));
+    let exp = exp.map_children(&mut |e| within(cx, e, loops, places));
     loops.truncate(mark);
     exp
 }

@@ -23,11 +23,15 @@ pub fn rewrite(cx: &mut Context, exp: Exp) -> Rewrite {
         }
         Exp::Op(op, args, site) => float_lets(cx, Exp::Op(op, args, site), &mut |cx, e| arrays_added(cx, e)),
         Exp::Singleton(..) | Exp::Array(_) | Exp::Tuple(_) => float_lets(cx, exp, &mut |_, e| Err(e)),
-        Exp::Let(vars, value, body) => match *value {
-            // let x = (let y = a; b); c   is   let y = a; let x = b; c
-            Exp::Let(inner, first, second) => Ok(let_(inner, *first, let_(vars, *second, *body))),
-            value => Err(Exp::Let(vars, Box::new(value), body)),
-        },
+        // A chain of any length comes out at once.
+        Exp::Let(vars, mut value, body) if matches!(*value, Exp::Let(..)) => {
+            let mut bindings = vec![];
+            while let Exp::Let(inner, first, second) = *value {
+                bindings.push((inner, *first));
+                value = second;
+            }
+            Ok(lets(bindings, let_(vars, *value, *body)))
+        }
         exp => Err(exp),
     }
 }

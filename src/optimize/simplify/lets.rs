@@ -26,7 +26,47 @@ struct Use {
     /// Reads whose first key is no literal.
     computed_keys: usize,
     in_size: bool,
+    /// Some use stands in no branch, and under no guard, that its binding does not stand in.
+    always: bool,
+    /// Its last use reads an element at distinct indices, among them every loop that the use stands in.
+    elementwise: bool,
     keys: Keys,
+}
+
+/// Where an expression stands.
+#[derive(Default)]
+struct Within {
+    /// The indices of the loops; those that hand on states have none.
+    loops: Vec<Option<Var>>,
+    branches: usize,
+    /// The loops and branches that variables are bound in.
+    bound_at: FxHashMap<Var, (usize, usize)>,
+}
+
+impl Within {
+    fn looped(&mut self, index: Option<Var>, exp: &Exp, uses: &mut Uses) {
+        self.loops.push(index);
+        find_uses(exp, self, uses);
+        self.loops.pop();
+    }
+    fn branched(&mut self, exp: &Exp, uses: &mut Uses) {
+        self.branches += 1;
+        find_uses(exp, self, uses);
+        self.branches -= 1;
+    }
+    fn note(&self, uses: &mut Uses, v: Var, keys: &[Exp], in_size: bool) {
+        let (loops, branches) = self.bound_at.get(&v).copied().unwrap_or_default();
+        let u = uses.entry(v).or_default();
+        u.count += 1;
+        u.in_loop |= self.loops.len() > loops;
+        u.whole += keys.is_empty() as usize;
+        u.computed_keys += keys.first().is_some_and(|k| !matches!(k, Exp::Lit(_))) as usize;
+        u.in_size |= in_size;
+        u.always |= self.branches <= branches;
+        let distinct = keys.iter().enumerate().all(|(k, key)| matches!(key, Exp::Var(_)) && !keys[..k].contains(key));
+        u.elementwise = distinct && self.loops[loops..].iter().all(|l| l.is_some_and(|l| keys.contains(&Exp::Var(l))));
+        u.keys.note(keys);
+    }
 }
 
 /// Reads of a changed array, `x with [k] = y`, that are reads of something else: of `y`, if that is at hand, or of `x`.
@@ -91,68 +131,65 @@ type Uses = FxHashMap<Var, Use>;
 
 pub fn tidy(cx: &mut Context, exp: Exp) -> Exp {
     let mut uses = Uses::default();
-    find_uses(&exp, 0, &mut FxHashMap::default(), &mut uses);
-    tidy_with(cx, exp, &uses)
+    find_uses(&exp, &mut Within::default(), &mut uses);
+    tidy_with(cx, exp, &uses, &mut Substitution::default())
 }
 
-fn find_uses(exp: &Exp, depth: usize, bound_at: &mut FxHashMap<Var, usize>, uses: &mut Uses) {
-    let mut note = |v: Var, keys: &[Exp], in_size: bool, bound_at: &FxHashMap<Var, usize>| {
-        let u = uses.entry(v).or_default();
-        u.count += 1;
-        u.in_loop |= depth > bound_at.get(&v).copied().unwrap_or(0);
-        u.whole += keys.is_empty() as usize;
-        u.computed_keys += keys.first().is_some_and(|k| !matches!(k, Exp::Lit(_))) as usize;
-        u.in_size |= in_size;
-        u.keys.note(keys);
-    };
-    exp.for_each_size(&mut |s| s.for_each_variable(&mut |v| note(v, &[], true, bound_at)));
+fn find_uses(exp: &Exp, within: &mut Within, uses: &mut Uses) {
+    exp.for_each_size(&mut |s| s.for_each_variable(&mut |v| within.note(uses, v, &[], true)));
     match exp {
-        Exp::Var(v) => note(*v, &[], false, bound_at),
+        Exp::Var(v) => within.note(uses, *v, &[], false),
         Exp::Index(array, keys, _) => {
             match **array {
-                Exp::Var(v) => note(v, keys, false, bound_at),
-                _ => find_uses(array, depth, bound_at, uses),
+                Exp::Var(v) => within.note(uses, v, keys, false),
+                _ => find_uses(array, within, uses),
             }
-            keys.iter().for_each(|k| find_uses(k, depth, bound_at, uses));
+            keys.iter().for_each(|k| find_uses(k, within, uses));
         }
         Exp::Let(vars, value, body) => {
-            find_uses(value, depth, bound_at, uses);
-            vars.iter().for_each(|v| {
-                bound_at.insert(*v, depth);
-            });
-            find_uses(body, depth, bound_at, uses);
+            find_uses(value, within, uses);
+            let place = (within.loops.len(), within.branches);
+            within.bound_at.extend(vars.iter().map(|v| (*v, place)));
+            find_uses(body, within, uses);
         }
-        Exp::For(_, _, body) => find_uses(body, depth + 1, bound_at, uses),
+        Exp::Guard(p, e) => {
+            find_uses(p, within, uses);
+            within.branched(e, uses);
+        }
+        Exp::If(p, a, b) => {
+            find_uses(p, within, uses);
+            within.branched(a, uses);
+            within.branched(b, uses);
+        }
+        Exp::For(i, _, body) => within.looped(Some(*i), body, uses),
         Exp::Sum(range, body) | Exp::Reduce(_, range, body, _) => {
-            find_uses(&range.lo, depth, bound_at, uses);
-            find_uses(&range.hi, depth, bound_at, uses);
-            find_uses(body, depth + 1, bound_at, uses);
+            find_uses(&range.lo, within, uses);
+            find_uses(&range.hi, within, uses);
+            within.looped(Some(range.index), body, uses);
         }
         Exp::History(h) => {
-            find_uses(&h.init, depth, bound_at, uses);
-            find_uses(&h.body, depth + 1, bound_at, uses);
+            find_uses(&h.init, within, uses);
+            within.looped(Some(h.index), &h.body, uses);
         }
         Exp::Loop(l) => {
-            find_uses(&l.init, depth, bound_at, uses);
+            find_uses(&l.init, within, uses);
             match &l.trip {
                 Trip::For(range) => {
-                    find_uses(&range.lo, depth, bound_at, uses);
-                    find_uses(&range.hi, depth, bound_at, uses);
+                    find_uses(&range.lo, within, uses);
+                    find_uses(&range.hi, within, uses);
                 }
-                Trip::While(condition) => find_uses(condition, depth + 1, bound_at, uses),
+                Trip::While(condition) => within.looped(None, condition, uses),
             }
-            find_uses(&l.body, depth + 1, bound_at, uses);
+            within.looped(None, &l.body, uses);
         }
         Exp::Lit(_)
         | Exp::Update(..)
         | Exp::Op(..)
         | Exp::Partial(..)
         | Exp::Singleton(..)
-        | Exp::Guard(..)
-        | Exp::If(..)
         | Exp::Tuple(_)
         | Exp::Array(_)
-        | Exp::Call(..) => exp.for_each_child(&mut |e| find_uses(e, depth, bound_at, uses)),
+        | Exp::Call(..) => exp.for_each_child(&mut |e| find_uses(e, within, uses)),
     }
 }
 
@@ -164,9 +201,46 @@ enum Tidied {
     Anew(Exp),
 }
 
-fn tidy_with(cx: &mut Context, exp: Exp, uses: &Uses) -> Exp {
+/// How often the rest of a chain of `let`s is counted again in one round, when one of them has become something else.
+const AGAIN: usize = 32;
+
+/// `pending` are variables whose `let`s are gone already, and what is put for them on the way: to go through the whole body for
+/// each of them would take the square of a program's length.
+fn tidy_with(cx: &mut Context, exp: Exp, uses: &Uses, pending: &mut Substitution) -> Exp {
     let mut exp = exp;
+    let mut added = vec![];
+    let mut outside = None;
+    let (mut recounted, mut again) = (None, 0);
     while let Exp::Let(vars, value, body) = exp {
+        let uses = recounted.as_ref().unwrap_or(uses);
+        match at_once(cx, &vars, &value, uses) {
+            Some(Plainly::Dropped) => {
+                cx.changed = true;
+                exp = *body;
+                continue;
+            }
+            Some(Plainly::Put) => {
+                cx.changed = true;
+                let value = if pending.is_empty() { *value } else { substitute(cx.vars, *value, pending) };
+                pending.insert(vars[0], value);
+                added.push(vars[0]);
+                exp = *body;
+                continue;
+            }
+            Some(Plainly::Kept) => {
+                exp = Exp::Let(vars, value, body);
+                break;
+            }
+            None => {}
+        }
+        // What looks at the whole body sees it as it is.
+        let (mut value, mut body) = (value, body);
+        if !pending.is_empty() {
+            let now = std::mem::take(pending);
+            let Exp::Let(_, v, b) = substitute(cx.vars, Exp::Let(vars.clone(), value, body), &now) else { unreachable!("it is a `let`") };
+            (value, body) = (v, b);
+            outside.get_or_insert(now);
+        }
         let done = decide(cx, vars, *value, *body, uses);
         match done.or_else(|same| narrowed(cx, same, uses).map(Tidied::Anew)) {
             Ok(Tidied::Counted(new)) => {
@@ -175,8 +249,16 @@ fn tidy_with(cx: &mut Context, exp: Exp, uses: &Uses) -> Exp {
             }
             Ok(Tidied::Anew(new)) => {
                 cx.changed = true;
-                // The rest of this `let`'s body is seen in the next round, with fresh counts.
-                return new;
+                if again == AGAIN {
+                    restore(pending, outside, &added);
+                    return new;
+                }
+                // What is bound here is used here alone.
+                let mut counts = Uses::default();
+                find_uses(&new, &mut Within::default(), &mut counts);
+                recounted = Some(counts);
+                again += 1;
+                exp = new;
             }
             Err(same) => {
                 exp = same;
@@ -184,15 +266,62 @@ fn tidy_with(cx: &mut Context, exp: Exp, uses: &Uses) -> Exp {
             }
         }
     }
-    let mut facts = std::mem::take(&mut cx.facts);
-    let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
-        std::mem::swap(&mut cx.facts, facts);
-        let e = tidy_with(cx, e, uses);
-        std::mem::swap(&mut cx.facts, facts);
-        e
-    });
-    cx.facts = facts;
+    let uses = recounted.as_ref().unwrap_or(uses);
+    let exp = match exp {
+        Exp::Var(v) => pending.get(&v).map_or(Exp::Var(v), |e| copy(cx.vars, e, &Substitution::default())),
+        exp => {
+            let mut facts = std::mem::take(&mut cx.facts);
+            let exp = map_children_with_facts(exp, &mut facts, &mut |e, facts| {
+                std::mem::swap(&mut cx.facts, facts);
+                let e = tidy_with(cx, e, uses, pending);
+                std::mem::swap(&mut cx.facts, facts);
+                e
+            });
+            cx.facts = facts;
+            exp
+        }
+    };
+    restore(pending, outside, &added);
     exp
+}
+
+/// What was pending around a chain of `let`s.
+fn restore(pending: &mut Substitution, outside: Option<Substitution>, added: &[Var]) {
+    if let Some(outside) = outside {
+        *pending = outside;
+    }
+    added.iter().for_each(|v| {
+        pending.remove(v);
+    });
+}
+
+/// What becomes of a `let` as its value and the counts tell, whatever its body is.
+enum Plainly {
+    Dropped,
+    /// The value, which costs nothing, goes where the variable stands.
+    Put,
+    Kept,
+}
+
+fn at_once(cx: &Context, vars: &[Var], value: &Exp, uses: &Uses) -> Option<Plainly> {
+    let of = |v: &Var| uses.get(v).copied().unwrap_or_default();
+    if vars.iter().all(|v| of(v).count == 0) {
+        return Some(Plainly::Dropped);
+    }
+    let [v] = vars else { return None };
+    let (u, ty) = (of(v), cx.vars.ty(*v));
+    if u.in_size || matches!(ty, Type::Tuple(_)) {
+        return None;
+    }
+    match value {
+        Exp::Var(_) | Exp::Lit(_) => Some(Plainly::Put),
+        // Numbers that cost something and are used several times, not in one branch.
+        Exp::Op(..) if ty.scalar().is_some_and(Scalar::is_float) && ty.shape().is_empty() => {
+            let stays = u.count > 1 && (u.in_loop || u.always) && !costs_nothing(cx.vars, value);
+            stays.then_some(Plainly::Kept)
+        }
+        _ => None,
+    }
 }
 
 fn narrowed(cx: &mut Context, exp: Exp, uses: &Uses) -> Result<Exp, Exp> {
@@ -209,7 +338,8 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
     if vars.iter().all(|v| of(*v).count == 0) {
         return Ok(Tidied::Counted(body));
     }
-    if vars.iter().all(|v| !of(*v).in_loop && !of(*v).in_size) && !costs_nothing(cx.vars, &value) {
+    let may_sink = vars.iter().all(|v| !of(*v).in_loop && !of(*v).in_size && !of(*v).always);
+    if may_sink && !costs_nothing(cx.vars, &value) {
         let total = vars.iter().map(|v| of(*v).count).sum();
         if sinks(&body, &vars, total) && !vars.iter().any(|v| is_overtaken(cx.vars, &value, *v, &body)) {
             return Ok(Tidied::Anew(sink(body, &vars, value, total)));
@@ -298,7 +428,8 @@ fn decide(cx: &mut Context, vars: Vec<Var>, value: Exp, body: Exp, uses: &Uses) 
         Exp::For(..) | Exp::Guard(..) if u.whole == 0 && (u.count == 1 || value.node_count() <= SHORT_VIEW) && is_array(&ty) => {
             let (bindings, view) = match &value {
                 value if is_view(cx, value) => (vec![], value.clone()),
-                value if u.count > 1 || !read_elementwise(&body, v, ty.shape().len(), &mut vec![]) => {
+                // The counts are of before other `let`s went where they are used.
+                value if u.count > 1 || !u.elementwise || !read_elementwise(&body, v, ty.shape().len(), &mut vec![]) => {
                     match one_in_a_row(cx, value, cx.vars.name(v).to_string()) {
                         Some((small, e, view)) => (vec![(vec![small], e)], view),
                         None => return Err(let_(vars, value.clone(), body)),
