@@ -6,7 +6,7 @@
 //! other, so all slots of its body stand apart: threads are not in step. The size of a buffer must be known at entry. A
 //! size that depends on an enclosing index is bounded over the index's range where it is monotone in it; where no bound
 //! is found (sizes out of data), the buffer has a reserve, which grows and is kept until the call ends. So has one within
-//! loops that is huge whatever the sizes are.
+//! loops that data end, if it is huge whatever the sizes are.
 
 use super::*;
 use crate::types::size::Atom;
@@ -14,7 +14,7 @@ use crate::types::size::Atom;
 /// Buffers of at most this many elements, by a constant, stand beside the locals.
 const SMALL: i64 = 64;
 
-/// Buffers of so many elements, by a constant, within loops are taken when they are reached.
+/// Buffers of so many elements, by a constant, within loops that data end are taken when they are reached.
 pub(super) const HUGE: i64 = 1 << 16;
 
 /// What is known at entry of an integer variable.
@@ -47,7 +47,7 @@ impl Lowering<'_> {
     }
 
     /// An upper bound that is known at entry.
-    fn most(&self, size: &Size, depth: usize) -> Option<Size> {
+    pub fn most(&self, size: &Size, depth: usize) -> Option<Size> {
         if depth > 32 {
             return None;
         }

@@ -89,6 +89,11 @@ impl Lowering<'_> {
         // What is added is not read.
         let sums: Vec<Var> = l.state.iter().zip(&summed).filter(|(_, sum)| **sum).map(|(v, _)| *v).collect();
         self.passed.extend(sums.iter().copied());
+        let is_bounded = match &l.trip {
+            Trip::For(range) => build::exp_size(&range.hi).is_some_and(|hi| self.most(&hi, 0).is_some()),
+            Trip::While(_) => false,
+        };
+        self.unbounded += !is_bounded as usize;
         match (&l.trip, bounds) {
             (Trip::For(range), Some((lo, hi))) => {
                 let index = self.kernel.fresh_local(self.vars.name(range.index), Scalar::I64);
@@ -114,6 +119,7 @@ impl Lowering<'_> {
             }
             (Trip::For(_), None) => unreachable!("a counted loop has bounds"),
         }
+        self.unbounded -= !is_bounded as usize;
         sums.iter().for_each(|v| {
             self.passed.remove(v);
         });

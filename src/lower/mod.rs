@@ -115,6 +115,7 @@ pub fn lower(program: &Program, id: FunctionId, options: Options, call: &Call) -
         pieces: FxHashSet::default(),
         block: vec![],
         depth: 0,
+        unbounded: 0,
         chain: 0,
         chains: 0,
         mark: 0,
@@ -189,6 +190,8 @@ struct Lowering<'a> {
     block: Vec<Stmt>,
     /// The number of blocks around it.
     depth: usize,
+    /// The number of loops around it that data end.
+    unbounded: usize,
     /// The chain of `let`s being lowered: bodies of `let`s continue it, everything else begins a new one.
     chain: usize,
     chains: usize,

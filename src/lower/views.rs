@@ -203,7 +203,7 @@ impl Lowering<'_> {
                 let buffer = self.kernel.fresh_buffer(name, *s, Home::Unplanned);
                 let count = self.element_count(shape);
                 // What is so long by itself may never be reached: blocks of steps are, that fill the memory where there are so many.
-                let is_huge = self.depth > 0 && count.as_int().is_some_and(|n| n >= buffers::HUGE);
+                let is_huge = self.unbounded > 0 && count.as_int().is_some_and(|n| n >= buffers::HUGE);
                 let bound = if is_huge { None } else { self.bound(shape) };
                 self.bounds.insert(buffer, bound);
                 self.emit(Stmt::Allocate(buffer, count));

@@ -201,8 +201,11 @@ enum Tidied {
     Anew(Exp),
 }
 
-/// How often the rest of a chain of `let`s is counted again in one round, when one of them has become something else.
+/// How often the rest of a chain of `let`s is counted again in one round, when one of them has become something else: to wait for
+/// the next round each time takes long where chains are.
 const AGAIN: usize = 32;
+/// How many `let`s a chain has that is long.
+const LONG_CHAIN: usize = 64;
 
 /// `pending` are variables whose `let`s are gone already, and what is put for them on the way: to go through the whole body for
 /// each of them would take the square of a program's length.
@@ -249,7 +252,7 @@ fn tidy_with(cx: &mut Context, exp: Exp, uses: &Uses, pending: &mut Substitution
             }
             Ok(Tidied::Anew(new)) => {
                 cx.changed = true;
-                if again == AGAIN {
+                if again == AGAIN || !is_long_chain(&new) {
                     restore(pending, outside, &added);
                     return new;
                 }
@@ -283,6 +286,15 @@ fn tidy_with(cx: &mut Context, exp: Exp, uses: &Uses, pending: &mut Substitution
     };
     restore(pending, outside, &added);
     exp
+}
+
+fn is_long_chain(exp: &Exp) -> bool {
+    let (mut rest, mut count) = (exp, 0);
+    while let Exp::Let(_, _, body) = rest {
+        rest = body;
+        count += 1;
+    }
+    count > LONG_CHAIN
 }
 
 /// What was pending around a chain of `let`s.
