@@ -716,6 +716,21 @@ fn branches_change_what_they_ask() {
     }
 }
 
+/// Products of matrices whose results have other axes between their own, or in front and behind, stored and added.
+#[test]
+fn products_among_other_axes() {
+    let programs = [
+        "def f(X: [2, n, m]f64, Q: [2, 3, n, m]f64) -> [m, 3, m]f64 = for b, g, a. sum i, s. X[i, s, b] * Q[i, g, s, a]",
+        "def f(X: [n, m]f64, W: [m, 3, n]f64) -> [3, n, 2, n]f64 = for g, i, c in 0..2, j. 0.5 * sum b. X[i, b] * W[b, g, j]",
+        "def f(X: [n, m]f64, W: [m, 3, n]f64, y: [n, 3, n]f64) -> f64 =
+           let z = for i, g, j. y[i, g, j] + (sum b. X[i, b] * W[b, g, j]) + (sum b. X[j, b] * W[b, g, i]);
+           sum i, g, j. z[i, g, j]^2",
+    ];
+    for text in programs {
+        check_text(text, &[(0, 0), (1, 1), (7, 3), (20, 10), (0, 5), (5, 0)]);
+    }
+}
+
 /// Rows of twelve numbers in small arrays: what is left behind a vector of eight is not aligned by half of one more.
 #[test]
 fn small_arrays_have_rows_of_any_length() {
