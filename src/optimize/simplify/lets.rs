@@ -322,7 +322,8 @@ fn at_once(cx: &Context, vars: &[Var], value: &Exp, uses: &Uses) -> Option<Plain
     }
     let [v] = vars else { return None };
     let (u, ty) = (of(v), cx.vars.ty(*v));
-    if u.in_size || matches!(ty, Type::Tuple(_)) {
+    // Integers may be sizes in types of what is bound further on.
+    if u.in_size || *ty == Type::I64 || matches!(ty, Type::Tuple(_)) {
         return None;
     }
     match value {
